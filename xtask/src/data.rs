@@ -58,12 +58,12 @@ pub(crate) struct GenData {
     quiet: bool,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("KEY=VALUE is needed")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn shard(text: &str) -> Result<(u64, u64), String> {
+pub(crate) fn shard(text: &str) -> Result<(u64, u64), String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     match numbers {
         Some((i, n)) if i < n => Ok((i, n)),
@@ -71,7 +71,7 @@ fn shard(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
-fn refused(refusal: Refusal) -> anyhow::Error {
+pub(crate) fn refused(refusal: Refusal) -> anyhow::Error {
     match &refusal.help {
         Some(help) => anyhow!("{refusal}\n  {help}"),
         None => anyhow!("{refusal}"),
@@ -327,7 +327,7 @@ fn law_of(value: &serde_json::Value) -> Result<Law> {
 
 /// The folder of a data set that a run names: a folder with a manifest, a name in data/, or where what lies under a URL is
 /// kept.
-fn folder_of(name: &str) -> PathBuf {
+pub(crate) fn folder_of(name: &str) -> PathBuf {
     if store::is_url(name) {
         return store::cache(name);
     }
@@ -445,6 +445,9 @@ pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
 /// The law of a run's data set: from its manifest, or from the configuration that makes it.
 pub(crate) fn law_of_run(name: &str) -> Result<Law> {
     let folder = folder_of(name);
+    if is_inference(name) {
+        return law_of_letters(name, &folder);
+    }
     if store::is_url(name) && !folder.join("manifest.json").is_file() {
         store::fetch(name, &folder, true, &Stop::watch()?)?;
     }
@@ -453,4 +456,32 @@ pub(crate) fn law_of_run(name: &str) -> Result<Law> {
         return law_of(&manifest.law).with_context(|| folder.display().to_string());
     }
     Ok(config_of(name)?.law)
+}
+
+/// Whether a data set is one of inference tasks: by its manifest, or by where its configuration stands.
+pub(crate) fn is_inference(name: &str) -> bool {
+    let file = format!("{name}.toml");
+    match schema(&folder_of(name)) {
+        Some(schema) => schema.starts_with("fol663-inference/"),
+        None => {
+            place::inference_configs().join(&file).is_file() && !place::data_configs().join(&file).is_file()
+        }
+    }
+}
+
+fn manifest(folder: &Path) -> Option<serde_json::Value> {
+    serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).ok()?).ok()
+}
+
+fn schema(folder: &Path) -> Option<String> {
+    Some(manifest(folder)?.get("schema")?.as_str()?.to_owned())
+}
+
+/// The law of the letters of inference tasks.
+fn law_of_letters(name: &str, folder: &Path) -> Result<Law> {
+    if let Some(law) = manifest(folder).as_ref().and_then(|manifest| manifest.pointer("/config/law")) {
+        return law_of(law).with_context(|| folder.display().to_string());
+    }
+    let (place, text) = keys::read(&place::inference_configs().join(format!("{name}.toml")))?;
+    Ok(fol_inference::config::Config::read(&text, &[]).map_err(refused).context(place)?.space.law)
 }

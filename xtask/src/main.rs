@@ -14,6 +14,7 @@ mod data;
 mod draw;
 mod elsewhere;
 mod expect;
+mod inference;
 mod keys;
 mod learner;
 mod place;
@@ -48,6 +49,8 @@ struct Cli {
 enum Command {
     /// Generate a data set.
     GenData(data::GenData),
+    /// Generate a data set of inference tasks.
+    GenInference(inference::GenInference),
     /// Put the files of a folder under a URL.
     Put(store::PutArgs),
     /// Fetch the files that lie under a URL.
@@ -123,6 +126,7 @@ fn main() -> ExitCode {
     let cli = command_line();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
+        Command::GenInference(args) => inference::gen_inference(args),
         Command::Put(args) => store::put(args),
         Command::Get(args) => store::get(args),
         Command::Train(args) => commands::train::train(args),

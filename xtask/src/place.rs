@@ -27,6 +27,11 @@ pub(crate) fn data_configs() -> PathBuf {
     home().join("configs/data")
 }
 
+/// The folder of the configurations of data sets of inference tasks.
+pub(crate) fn inference_configs() -> PathBuf {
+    home().join("configs/inference")
+}
+
 /// The folder of data sets.
 pub(crate) fn data() -> PathBuf {
     home().join("data")

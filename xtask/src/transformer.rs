@@ -18,6 +18,8 @@ mod semantics;
 
 mod eval;
 
+mod tasks;
+
 mod subject;
 
 mod dry_run;
@@ -37,10 +39,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
 
-use crate::data;
 use crate::learner::{Kind, Learner};
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Summary, Tables};
+use crate::{data, inference};
 use config::Config;
 use report::Run;
 use subject::OnData;
@@ -114,6 +116,9 @@ impl Learner for Config {
                  excess_bits can be compared"
             );
         }
+        if data::is_inference(&self.data) {
+            bail!("data = \"{}\": of inference tasks no optimum is known", self.data);
+        }
         if data::law_of_run(&self.data)?.has_statements() {
             bail!("data = \"{}\": of its law no optimum is known", self.data);
         }
@@ -146,6 +151,9 @@ impl Learner for Config {
     }
 
     fn prepare(shared: &str, quiet: bool, stop: &Stop) -> Result<()> {
+        if data::is_inference(shared) {
+            return inference::load(shared, quiet, stop).map(|_| ());
+        }
         data::load(shared, quiet, stop).map(|_| ())
     }
 
@@ -171,7 +179,7 @@ impl Learner for Config {
     }
 
     fn in_short(evaluation: &Value) -> String {
-        eval::in_short(evaluation)
+        tasks::in_short(evaluation) + &eval::in_short(evaluation)
     }
 
     fn is_judged(&self, folder: &Path) -> Result<bool> {

@@ -16,6 +16,12 @@ pub use alpha::same;
 pub use check::check;
 pub use generate::generate;
 
+/// What two clauses, written as formulas, give by one binary resolution; nothing where one of them is no clause.
+pub fn resolvents(first: &Formula, second: &Formula) -> Vec<Formula> {
+    let all = resolution::resolvents(first, second).into_iter();
+    all.map(|(variables, literals)| resolution::closed(&variables, &literals)).collect()
+}
+
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident $name:literal $schema:literal;)*) => {
         /// The name of a rule.

@@ -195,3 +195,66 @@ impl Text {
         }
     }
 }
+
+/// What a three-way question is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Answer {
+    /// It follows.
+    True,
+    /// Its negation follows.
+    False,
+    /// Neither does.
+    Unknown,
+}
+
+impl Answer {
+    /// All three, in the order of their symbols.
+    pub const ALL: [Self; 3] = [Self::True, Self::False, Self::Unknown];
+
+    /// The symbol.
+    pub fn symbol(self) -> SymbolId {
+        match self {
+            Self::True => SymbolId::TRUE,
+            Self::False => SymbolId::FALSE,
+            Self::Unknown => SymbolId::UNKNOWN,
+        }
+    }
+
+    /// The answer that a symbol writes, if it writes one.
+    pub fn from_symbol(symbol: SymbolId) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.symbol() == symbol)
+    }
+}
+
+/// Two variables that are equal.
+pub type Equation = (Variable, Variable);
+
+/// A statement of an inference task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// `φ, … ⊢ s. … ψ`: the last step is the conclusion; without a step it is `<unknown>`.
+    Deduction {
+        /// What is given.
+        premises: Vec<Formula>,
+        /// What follows, one after the other.
+        steps: Vec<Formula>,
+    },
+    /// `φ, … <query> ψ <answer> …`
+    Question {
+        /// What is given.
+        premises: Vec<Formula>,
+        /// What is asked about.
+        asked: Formula,
+        /// The answer.
+        answer: Answer,
+    },
+    /// `a = b <sep> … <sep> <query> a <answer> z`
+    Term {
+        /// At least one.
+        equations: Vec<Equation>,
+        /// The variable that is asked about.
+        asked: Variable,
+        /// The variable at the end of its chain.
+        answer: Variable,
+    },
+}

@@ -42,7 +42,7 @@ fn statement(statement: &Statement) -> Value {
     }
 }
 
-fn formula(f: &Formula) -> Value {
+pub(crate) fn formula(f: &Formula) -> Value {
     match f {
         Formula::Truth(truth) => json!([if *truth { "true" } else { "false" }]),
         Formula::Predicate(p, arguments) => applied("pred", p.0, arguments.iter().map(term)),

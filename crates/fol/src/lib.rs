@@ -5,7 +5,7 @@
 //! of 38 signs, an index is written in numerals to the base 625 ([`codec`]), and each symbol has a picture
 //! ([`glyph`]). A tree is checked ([`check`]), measured ([`measure`]), substituted into ([`substitute`]) and
 //! brought into canonical forms ([`canon`]), whose [`Key`] stands for a class. A [`mask`] says which symbols may
-//! follow a prefix. What cannot be read or done is refused with kind, place and remedy ([`error`]).
+//! follow a prefix. A [`task`] is a question with its answer, in a grammar of its own. What cannot be read or done is refused with kind, place and remedy ([`error`]).
 //!
 //! **Laws.** A [`law`] is a distribution over texts. It can be drawn from ([`sample`]), it knows the probability
 //! of every next symbol ([`score`]) and so the best that any predictor can reach ([`estimate`]); formulas of a size
@@ -54,6 +54,8 @@ mod encode;
 mod print;
 
 pub mod json;
+
+pub mod task;
 
 pub mod measure;
 

@@ -11,7 +11,7 @@ mod lex;
 mod names;
 pub(crate) mod unused;
 
-use crate::ast::{Term, Text};
+use crate::ast::{Task, Term, Text};
 use crate::built::{Make, Trees};
 use crate::encode::encode;
 use crate::error::{Kind, Refusal, Stage};
@@ -116,6 +116,14 @@ pub fn decode(tokens: &[SymbolId]) -> Result<Text, Refusal> {
 /// Reads tokens strictly, as [`decode`], and makes of them what is wanted instead of a tree.
 pub(crate) fn decode_into<M: Make>(tokens: &[SymbolId], make: &mut M) -> Result<M::Of<Text>, Refusal> {
     grammar::text(tokens, Mode::Strict, make)
+}
+
+/// Reads symbols that have been cut by the grammar of tasks.
+///
+/// # Errors
+/// The kinds of the stage `parse`.
+pub(crate) fn task(given: &Symbols, mode: Mode) -> Result<Task, Refusal> {
+    grammar::task::task(&given.symbols, mode).map_err(|refusal| with_span(refusal, given))
 }
 
 fn with_span(mut refusal: Refusal, given: &Symbols) -> Refusal {

@@ -34,6 +34,21 @@ impl Batch {
         batch
     }
 
+    /// The same rows, of which only those that have read one of the signs have a target; the others have `u32::MAX`, which no
+    /// loss counts.
+    #[must_use]
+    pub fn behind<T: Copy + Into<u32>>(mut self, signs: &[T]) -> Self {
+        let signs: Vec<u32> = signs.iter().map(|&sign| sign.into()).collect();
+        for range in self.ranges().collect::<Vec<_>>() {
+            let read = self.tokens.get(range.clone()).unwrap_or_default();
+            let before = read.iter().position(|token| signs.contains(token)).unwrap_or(read.len());
+            if let Some(given) = self.targets.get_mut(range.start..range.start + before) {
+                given.fill(u32::MAX);
+            }
+        }
+        self
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.tokens.len()
@@ -87,5 +102,17 @@ mod tests {
         let p = b.piece(1..2);
         assert_eq!((p.tokens.as_slice(), p.starts.as_slice(), p.first_row), (&[656, 3][..], &[0, 2][..], 3));
         assert_eq!(b.piece(0..0).rows(), 0);
+    }
+
+    #[test]
+    fn only_rows_behind_a_sign_have_targets() {
+        const NONE: u32 = u32::MAX;
+        // A sign is in the first sequence in the middle, in the second one twice, nowhere in the third, and last in the fourth.
+        let sequences =
+            [&[656_u16, 1, 651, 2, 657][..], &[656, 661, 651, 657], &[656, 1, 657], &[656, 1, 651], &[656]];
+        let b = Batch::new(sequences).behind(&[651_u16, 661]);
+        assert_eq!(b.tokens, Batch::new(sequences).tokens);
+        assert_eq!(b.targets, [NONE, NONE, 2, 657, NONE, 651, 657, NONE, NONE, NONE, NONE]);
+        assert_eq!(b.piece(1..2).targets, [NONE, 651, 657]);
     }
 }

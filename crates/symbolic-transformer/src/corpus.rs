@@ -16,6 +16,8 @@ pub struct Corpus {
     nll: Vec<f64>,
     /// What a model reads in place of canonical symbols.
     coded: Option<Coded>,
+    /// Only what stands behind the sign of an answer is a target.
+    answers: bool,
 }
 
 /// The sequences in a code.
@@ -127,12 +129,27 @@ impl Corpus {
     /// A batch of these sequences, as models read them.
     pub fn batch(&self, which: impl IntoIterator<Item = usize>) -> Batch {
         match &self.coded {
+            None if self.answers => Batch::new(which.into_iter().map(|i| self.get(i)))
+                .behind(&[SymbolId::ENTAILS, SymbolId::ANSWER]),
             None => Batch::new(which.into_iter().map(|i| self.get(i))),
             Some(coded) => Batch::new(which.into_iter().map(|i| coded.get(i))),
         }
     }
 
-    /// The number of targets of each sequence.
+    /// The same texts, of which only what stands behind ENTAILS or `<answer>` is learned and judged. A text without one of them
+    /// has no target.
+    ///
+    /// # Errors
+    /// Texts in another code than canonical symbols, which may write these signs elsewhere.
+    pub fn answers_only(mut self) -> Result<Self> {
+        if self.coded.is_some() {
+            return Err(Refusal::Learner("answers are found in canonical symbols, not in a code".to_owned()));
+        }
+        self.answers = true;
+        Ok(self)
+    }
+
+    /// The number of rows of each sequence: of its targets, unless only answers are learned.
     pub fn lengths(&self) -> Vec<u32> {
         let starts = self.coded.as_ref().map_or(&self.starts, |coded| &coded.starts);
         let length = |pair: &[usize]| match pair {
@@ -144,6 +161,13 @@ impl Corpus {
 
     /// The number of targets of all sequences.
     pub fn targets(&self) -> u64 {
+        if self.answers {
+            let signs = [SymbolId::ENTAILS, SymbolId::ANSWER];
+            let behind = |s: &[SymbolId]| {
+                s.iter().position(|symbol| signs.contains(symbol)).map_or(0, |at| s.len() - at - 1)
+            };
+            return self.iter().map(|s| behind(s) as u64).sum();
+        }
         self.lengths().iter().map(|&l| u64::from(l)).sum()
     }
 

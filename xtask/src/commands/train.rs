@@ -307,8 +307,13 @@ mod tests {
                 }
                 Kind::Transformer => {
                     let config = transformer::config::Config::from_text(&name, &text, &[]).unwrap();
-                    let data = folder.join("data").join(format!("{}.toml", config.data));
-                    fol::data::Config::read(&std::fs::read_to_string(data).unwrap(), &[]).unwrap();
+                    let place = if data::is_inference(&config.data) { "inference" } else { "data" };
+                    let data = folder.join(place).join(format!("{}.toml", config.data));
+                    let text = std::fs::read_to_string(data).unwrap();
+                    match place {
+                        "inference" => drop(fol_inference::config::Config::read(&text, &[]).unwrap()),
+                        _ => drop(fol::data::Config::read(&text, &[]).unwrap()),
+                    }
                     if !config.model.has_weights() {
                         continue;
                     }

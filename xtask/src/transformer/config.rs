@@ -59,8 +59,18 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 9] =
-    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3", "criticality"];
+pub(crate) const SUITES: [&str; 10] = [
+    "iid",
+    "test",
+    "generation",
+    "semantics",
+    "completion",
+    "transfer",
+    "structure",
+    "h3",
+    "criticality",
+    "inference",
+];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

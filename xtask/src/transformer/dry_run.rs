@@ -9,29 +9,31 @@ use symbolic_transformer::order::{BatchUnit, Order};
 
 use super::config::Config;
 use super::{code, network};
-use crate::data;
 use crate::draw::numbers::{count, duration};
 use crate::run_folder::peak_bytes;
+use crate::{data, inference};
 
 /// What a run would be.
 pub(crate) fn forecast(config: &Config) -> Result<Value> {
-    let present = data::open_if_present(&config.data)?;
+    let is_tasks = data::is_inference(&config.data);
+    let present = if is_tasks { None } else { data::open_if_present(&config.data)? };
+    let tasks = if is_tasks { inference::open_if_present(&config.data)? } else { None };
     let mut document = json!({
         "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
         "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": toml::Table::try_from(config)?,
-        "data_present": present.is_some(),
+        "data_present": present.is_some() || tasks.is_some(),
     });
     let Value::Object(fields) = &mut document else { bail!("no document") };
     if !config.model.has_weights() {
         fields.insert("params".to_owned(), json!(0));
     } else {
         // Without the data set as many texts of its law, drawn in memory.
-        let corpus = match &present {
-            Some(data) => data.train()?.first(config.train_limit),
-            None => data::in_memory(
-                &config.data,
-                if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 },
-            )?,
+        let few = if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 };
+        let corpus = match (&present, &tasks) {
+            (Some(data), _) => data.train()?.first(config.train_limit),
+            (None, Some(tasks)) => tasks.corpus("train", config.train_limit)?,
+            (None, None) if is_tasks => inference::in_memory(&config.data, few)?,
+            (None, None) => data::in_memory(&config.data, few)?,
         };
         let law = match &present {
             Some(data) => data.law.clone(),
@@ -46,7 +48,9 @@ pub(crate) fn forecast(config: &Config) -> Result<Value> {
             Order::new(corpus.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
         let batch = corpus.batch(order.batch(0, 0).iter().map(|&i| i as usize));
         let step = one_step(network.as_mut(), config, &batch, code.size())?;
-        if let Some(data) = &present {
+        if tasks.is_some() {
+            schedule(config, &corpus, &order, &step, fields)?;
+        } else if let Some(data) = &present {
             let optimum = data.optimum().map(|nats| code::optimum(nats, &corpus));
             fields.insert("optimum_nats_per_token".to_owned(), json!(optimum));
             schedule(config, &corpus, &order, &step, fields)?;

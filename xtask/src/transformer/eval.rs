@@ -44,7 +44,7 @@ const LOOKED_AT: usize = 500;
 const ORDER: usize = 7;
 
 /// The digest of the weights that a run is judged by; none for a run that has no weights.
-fn model_digest(folder: &Path) -> Result<Option<String>> {
+pub(super) fn model_digest(folder: &Path) -> Result<Option<String>> {
     match std::fs::read(run_folder::weights(folder)) {
         Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),

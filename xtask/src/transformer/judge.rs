@@ -8,8 +8,10 @@ use serde_json::Value;
 
 use super::config::Config;
 use super::eval::{FILE, What, evaluate_as, in_short};
+use super::tasks;
 use crate::answer::{give, say, usage};
-use crate::{data, elsewhere, run_folder};
+use crate::signals::Stop;
+use crate::{data, elsewhere, inference, run_folder};
 
 /// What is asked.
 pub(crate) struct Ask<'a> {
@@ -41,7 +43,11 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
     training::threads::set(config.threads)?;
     let file = ask.data.map(Path::new).filter(|path| path.is_file());
     let other = ask.data.filter(|_| file.is_none());
-    let data = data::load_to_judge(other.unwrap_or(&config.data), quiet)?;
+    let name = other.unwrap_or(&config.data);
+    if file.is_none() && data::is_inference(name) {
+        return of_tasks(folder, &config, ask, name, json, quiet);
+    }
+    let data = data::load_to_judge(name, quiet)?;
     if other.is_none() {
         run_folder::check_data(folder, &config.data, data.digest())?;
     }
@@ -72,4 +78,36 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
         }
         None => Ok(0),
     }
+}
+
+/// Judges on inference tasks: those of the run, or others.
+fn of_tasks(
+    folder: &Path,
+    config: &Config,
+    ask: &Ask<'_>,
+    name: &str,
+    json: bool,
+    quiet: bool,
+) -> Result<u8> {
+    if ask.checkpoint.is_some() {
+        return Err(usage("--checkpoint: inference tasks are answered by the best weights"));
+    }
+    let tasks = match inference::open_if_present(name)? {
+        Some(tasks) => tasks,
+        None => inference::load(name, quiet, &Stop::watch()?)?,
+    };
+    if ask.data.is_none() {
+        run_folder::check_data(folder, &config.data, tasks.digest())?;
+    }
+    let _alone = run_folder::lock(folder)?;
+    let suites = if ask.suites.is_empty() { vec!["inference".to_owned()] } else { ask.suites.to_vec() };
+    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let file = stem.map_or_else(|| "eval.json".to_owned(), |stem| format!("eval-{stem}.json"));
+    let evaluation = tasks::evaluate(folder, config, &tasks, &suites, quiet, &file)?;
+    let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
+    if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
+        document.extend(found.clone());
+    }
+    give(json, &document, || tasks::in_short(&evaluation))?;
+    Ok(0)
 }

@@ -8,7 +8,6 @@ use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 
 use super::config::{Config, Model};
-use crate::data::Data;
 use crate::record::write_document;
 use crate::run_folder;
 
@@ -21,7 +20,7 @@ pub(crate) fn write_about(
     config: &Config,
     code: &Code,
     parameters: usize,
-    data: &Data,
+    (law, digest): (&str, &str),
 ) -> Result<()> {
     let (class, kind) = match config.model {
         Model::Lstm => ("SymbolicLstm", "symbolic-lstm"),
@@ -36,8 +35,8 @@ pub(crate) fn write_about(
         "bos_token_id": id(SymbolId::BOS),
         "eos_token_id": id(SymbolId::EOS),
         "unk_token_id": id(SymbolId::UNK),
-        "law": data.law_name(),
-        "data_digest": data.digest(),
+        "law": law,
+        "data_digest": digest,
         "commit": run_folder::commit(),
         "tokenization": config.tokenization,
         "notation": config.notation,

@@ -209,6 +209,31 @@ pub(crate) fn draw_from(
     }
 }
 
+/// All that a beam of a width finds for each request, best first.
+pub(crate) fn hypotheses(
+    config: &Config,
+    code: &Code,
+    theta: &[f32],
+    requests: &[Request],
+    width: usize,
+) -> Result<Vec<Vec<Sample>>> {
+    let shape = config.shape(code.size())?;
+    let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
+    match config.model {
+        Model::Transformer => {
+            let requests: Vec<Request> =
+                requests.iter().map(|r| Request { max_tokens: room(r), ..r.clone() }).collect();
+            #[cfg(feature = "device")]
+            if let Some(mut decoder) = network::on_device(config, code, theta)? {
+                return Ok(beams(&mut decoder, &requests, width, 1.0)?);
+            }
+            Ok(beams(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, width, 1.0)?)
+        }
+        Model::Lstm => Ok(beams(&mut LstmDecoder::new(&shape, theta)?, requests, width, 1.0)?),
+        model => bail!("a run of model = \"{}\" draws no samples", model.name()),
+    }
+}
+
 /// The best continuation of each request: greedy, or by a beam of a width.
 pub(crate) fn continuations(
     config: &Config,

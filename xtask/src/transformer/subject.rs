@@ -12,8 +12,9 @@ use training::trainer::MAX_SKIPPED;
 use training::{Settings, Task};
 
 use super::config::{Config, Model};
-use super::{code, eval, model_files, network};
+use super::{code, eval, model_files, network, tasks};
 use crate::data::{self, Data};
+use crate::inference::{self, Tasks};
 use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 use crate::signals::Stop;
@@ -21,16 +22,46 @@ use crate::signals::Stop;
 /// A configuration, its data, and the learner; none for a model without weights, which is made when it is judged.
 pub(crate) struct OnData {
     config: Config,
-    data: Data,
+    data: Source,
     learner: Option<Transformer<'static>>,
+}
+
+/// What is learned: texts of a law, or inference tasks.
+enum Source {
+    Law(Box<Data>),
+    Tasks(Box<Tasks>),
+}
+
+impl Source {
+    fn digest(&self) -> &str {
+        match self {
+            Self::Law(data) => data.digest(),
+            Self::Tasks(tasks) => tasks.digest(),
+        }
+    }
+
+    fn law_name(&self) -> String {
+        match self {
+            Self::Law(data) => data.law_name(),
+            Self::Tasks(_) => "inference".to_owned(),
+        }
+    }
 }
 
 impl OnData {
     /// Loads the data, or makes them; those of another digest than the run's are refused.
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
-        let data = data::load(&config.data, quiet, stop)?;
+        let data = if data::is_inference(&config.data) {
+            Source::Tasks(Box::new(inference::load(&config.data, quiet, stop)?))
+        } else {
+            Source::Law(Box::new(data::load(&config.data, quiet, stop)?))
+        };
         run_folder::check_data(folder, &config.data, data.digest())?;
-        let learner = config.model.has_weights().then(|| learner(config, folder, &data)).transpose()?;
+        let learn = || match &data {
+            Source::Law(data) => learner(config, folder, data),
+            Source::Tasks(tasks) => learner_of_tasks(config, folder, tasks),
+        };
+        let learner = config.model.has_weights().then(learn).transpose()?;
         Ok(Self { config: config.clone(), data, learner })
     }
 }
@@ -77,7 +108,7 @@ impl Subject for OnData {
                     &self.config,
                     learner.train.code(),
                     learner.layout().len(),
-                    &self.data,
+                    (&self.data.law_name(), self.data.digest()),
                 )
             }
             _ => Ok(()),
@@ -89,7 +120,12 @@ impl Subject for OnData {
     }
 
     fn judge(&mut self, folder: &Path, _state: State, quiet: bool) -> Result<Value> {
-        eval::evaluate(folder, &self.config, &self.data, &self.config.suites, quiet)
+        match &self.data {
+            Source::Law(data) => eval::evaluate(folder, &self.config, data, &self.config.suites, quiet),
+            Source::Tasks(tasks) => {
+                tasks::evaluate(folder, &self.config, tasks, &self.config.suites, quiet, "eval.json")
+            }
+        }
     }
 }
 
@@ -128,6 +164,30 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
     })
 }
 
+/// The learner of a configuration over inference tasks: only answers are targets.
+fn learner_of_tasks(config: &Config, folder: &Path, tasks: &Tasks) -> Result<Transformer<'static>> {
+    if !config.is_plain() {
+        bail!("tokenization, notation: inference tasks are learned in canonical symbols");
+    }
+    let train = tasks.corpus("train", config.train_limit)?;
+    let validation = tasks.corpus("val", 0)?;
+    let lengths = train.lengths();
+    check_lengths(config, &lengths, &validation)?;
+    let network = network::to_train(config, Some(folder), &train.clone().first(3))?;
+    let shape = config.shape(train.code().size())?;
+    let moderator = config.moderator().map(|settings| Moderator::new(settings, &shape)).transpose()?;
+    let order = Order::new(lengths, config.batching, config.batch_unit, config.batch, config.seed);
+    Ok(Transformer {
+        network,
+        train: Texts::Held(train),
+        validation,
+        order,
+        seed: config.seed,
+        smoothing: config.label_smoothing,
+        moderator,
+    })
+}
+
 fn check_lengths(config: &Config, lengths: &[u32], validation: &Corpus) -> Result<()> {
     let longest = lengths.iter().chain(&validation.lengths()).max().copied().unwrap_or(0) as usize;
     if config.model == Model::Transformer && longest > config.max_len {
@@ -142,14 +202,19 @@ fn check_lengths(config: &Config, lengths: &[u32], validation: &Corpus) -> Resul
     Ok(())
 }
 
-fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<Settings> {
+fn settings(config: &Config, data: &Source, learner: &Transformer<'_>) -> Result<Settings> {
     let per_epoch = learner.updates_per_epoch();
-    let optimum = match data.optimum() {
-        Some(nats) if !config.is_plain() => {
-            let iid = data.iid()?.in_code(learner.train.code(), "iid").context("the unfiltered set")?;
-            Some(code::optimum(nats, &iid))
-        }
-        optimum => optimum,
+    let optimum = match data {
+        Source::Tasks(_) => None,
+        // Of texts that were removed nothing says what the next symbol costs at best.
+        Source::Law(data) if data.is_filtered() => None,
+        Source::Law(data) => match data.optimum() {
+            Some(nats) if !config.is_plain() => {
+                let iid = data.iid()?.in_code(learner.train.code(), "iid").context("the unfiltered set")?;
+                Some(code::optimum(nats, &iid))
+            }
+            optimum => optimum,
+        },
     };
     let total = config.total_updates(per_epoch);
     Ok(Settings {
@@ -168,8 +233,7 @@ fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<S
         seed: config.seed,
         config_digest: config.digest()?,
         data_digest: data.digest().to_owned(),
-        // Of texts that were removed nothing says what the next symbol costs at best.
-        optimum: optimum.filter(|_| !data.is_filtered()),
+        optimum,
         initial: None,
     })
 }

@@ -10,6 +10,7 @@ mod codes;
 mod commands;
 mod docs_rnn;
 mod examples;
+mod inference;
 mod invent;
 mod kills;
 mod modules;

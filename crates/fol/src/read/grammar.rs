@@ -12,6 +12,7 @@
 //! What is made of the symbols is a parameter, [`Make`]: trees, or for canonical tokens their events alone.
 
 mod formula;
+pub(super) mod task;
 mod term;
 
 use crate::ast::{

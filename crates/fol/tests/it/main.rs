@@ -19,6 +19,7 @@ mod sampler;
 mod scorer;
 mod structure;
 mod substitution;
+mod tasks;
 mod tptp;
 mod tptp_writing;
 mod tree_places;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what should not be")]
 
+mod answers;
 mod checkpointing;
 mod export;
 mod gradients;

@@ -9,7 +9,7 @@ use fol::{Style, codec, measure};
 use serde_json::json;
 
 use crate::answer::{Answer, Item};
-use crate::input::{Inputs, Reading, one_of};
+use crate::input::{Grammar, Inputs, Reading, one_of};
 
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
@@ -29,10 +29,27 @@ impl Read {
         self.inputs.each_read(&self.reading, answer)
     }
 
+    /// One item for each input that is read as an inference task.
+    fn each_task(
+        &self,
+        answer: impl Fn(&str, &fol::task::Parsed) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        self.inputs.each_task(&self.reading, answer)
+    }
+
     /// What inputs are and how much freedom they have.
     pub(crate) fn reading(&self) -> (Source, Mode) {
         (self.reading.source(), self.reading.mode())
     }
+}
+
+/// `fol parse`
+#[derive(Debug, Args)]
+pub(crate) struct Parse {
+    #[command(flatten)]
+    grammar: Grammar,
+    #[command(flatten)]
+    read: Read,
 }
 
 /// `fol print`
@@ -41,6 +58,8 @@ pub(crate) struct Print {
     /// How to write.
     #[arg(long, value_parser = one_of(STYLES), default_value = "unicode")]
     style: Written,
+    #[command(flatten)]
+    grammar: Grammar,
     #[command(flatten)]
     read: Read,
 }
@@ -66,6 +85,8 @@ pub(crate) struct Encode {
     #[arg(long)]
     bos_eos: bool,
     #[command(flatten)]
+    grammar: Grammar,
+    #[command(flatten)]
     read: Read,
 }
 
@@ -75,6 +96,8 @@ pub(crate) struct Decode {
     /// Inputs are the digits of indices.
     #[arg(long)]
     index: bool,
+    #[command(flatten)]
+    grammar: Grammar,
     #[command(flatten)]
     read: Read,
 }
@@ -95,8 +118,21 @@ pub(crate) fn id_list(symbols: &[SymbolId]) -> String {
     ids(symbols).iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
-    args.each(|input, parsed| {
+pub(crate) fn parse(args: &Parse) -> anyhow::Result<Vec<Item>> {
+    if args.grammar.is_tasks() {
+        return args.read.each_task(|input, parsed| {
+            let unicode = fol::task::print(&parsed.task, Style::Unicode);
+            let fields = json!({
+                "text": unicode,
+                "ascii": fol::task::print(&parsed.task, Style::Ascii),
+                "tokens": ids(&parsed.tokens),
+                "task": fol::task::json(&parsed.task),
+                "names": parsed.given.names,
+            });
+            Ok(Item::answered(input, fields, format!("{unicode}\n  tokens {}", id_list(&parsed.tokens))))
+        });
+    }
+    args.read.each(|input, parsed| {
         let text = &parsed.text;
         let unicode = fol::print(text, Style::Unicode);
         let measures = text.as_formula().map(measure::measures);
@@ -127,6 +163,16 @@ pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
 }
 
 pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
+    if args.grammar.is_tasks() {
+        return args.read.each_task(|input, parsed| {
+            let style = args.style.ok_or_else(|| {
+                Refusal::new(Kind::TptpUnsupported, "TPTP has no inference tasks")
+                    .help("print the sequent without --grammar tasks")
+            })?;
+            let text = fol::task::print(&parsed.task, style);
+            Ok(Item::answered(input, json!({"text": text}), text))
+        });
+    }
     args.read.each(|input, parsed| {
         let text = match args.style {
             Some(style) => fol::print(&parsed.text, style),
@@ -141,22 +187,32 @@ pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {
     if args.index {
         return inputs.each(|input| Ok(index_item(input, codec::read_number(input)?)));
     }
-    args.read.each(|input, parsed| {
-        let mut tokens = parsed.tokens.clone();
+    let item = |input: &str, tokens: &[SymbolId]| {
+        let mut tokens = tokens.to_vec();
         if args.bos_eos {
             tokens.insert(0, SymbolId::BOS);
             tokens.push(SymbolId::EOS);
         }
         let fields = json!({"tokens": ids(&tokens), "words": fol::words(&tokens)});
         Ok(Item::answered(input, fields, id_list(&tokens)))
-    })
+    };
+    if args.grammar.is_tasks() {
+        return args.read.each_task(|input, parsed| item(input, &parsed.tokens));
+    }
+    args.read.each(|input, parsed| item(input, &parsed.tokens))
 }
 
 pub(crate) fn decode(args: Decode) -> anyhow::Result<Vec<Item>> {
-    let Read { reading, inputs } = args.read;
+    let (Read { reading, inputs }, tasks) = (args.read, args.grammar.is_tasks());
     let reading = reading.or_from(Source::Tokens);
     if args.index {
         return inputs.each(|input| Ok(index_item(input, codec::read_digits(input, reading.mode())?)));
+    }
+    if tasks {
+        return inputs.each_task(&reading, |input, parsed| {
+            let text = fol::task::print(&parsed.task, Style::Unicode);
+            Ok(Item::answered(input, json!({"text": text, "words": fol::words(&parsed.tokens)}), text))
+        });
     }
     inputs.each_read(&reading, |input, parsed| {
         let text = fol::print(&parsed.text, Style::Unicode);

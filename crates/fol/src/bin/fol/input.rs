@@ -36,6 +36,31 @@ pub(crate) struct Inputs {
     inputs: Vec<String>,
 }
 
+/// A text of formulas and statements, or a statement of an inference task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Statements {
+    Plain,
+    Tasks,
+}
+
+/// Which statements inputs are.
+const STATEMENTS: &[(&str, Statements)] = &[("plain", Statements::Plain), ("tasks", Statements::Tasks)];
+
+/// The grammar of inputs.
+#[derive(Debug, Args)]
+pub(crate) struct Grammar {
+    /// Which statements are read: those of the plain grammar, or those of inference tasks.
+    #[arg(long, value_parser = one_of(STATEMENTS), default_value = "plain")]
+    grammar: Statements,
+}
+
+impl Grammar {
+    /// Whether inputs are inference tasks.
+    pub(crate) fn is_tasks(&self) -> bool {
+        self.grammar == Statements::Tasks
+    }
+}
+
 /// How inputs are read.
 #[derive(Debug, Args)]
 pub(crate) struct Reading {
@@ -97,6 +122,17 @@ impl Inputs {
     }
 }
 
+impl Inputs {
+    /// One item for each input that is read as an inference task.
+    pub(crate) fn each_task(
+        &self,
+        reading: &Reading,
+        answer: impl Fn(&str, &fol::task::Parsed) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        self.each_marked(reading, |input| answer(input, &reading.task(input)?))
+    }
+}
+
 impl Reading {
     /// The same, with another default source.
     pub(crate) fn or_from(self, default: Source) -> Self {
@@ -120,6 +156,11 @@ impl Reading {
     /// Reads a whole input.
     pub(crate) fn parse(&self, input: &str) -> Result<Parsed, Refusal> {
         fol::read::parse(input, self.source(), self.mode())
+    }
+
+    /// Reads a whole input as an inference task.
+    pub(crate) fn task(&self, input: &str) -> Result<fol::task::Parsed, Refusal> {
+        fol::task::read(input, self.source(), self.mode())
     }
 
     /// Cuts a prefix into symbols.

@@ -36,7 +36,7 @@ enum Command {
     /// The 663 symbols.
     Vocab,
     /// Read formulas; show tree, tokens and measures.
-    Parse(formula_commands::Read),
+    Parse(formula_commands::Parse),
     /// Print formulas in a style.
     Print(formula_commands::Print),
     /// Formulas, or indices, to tokens.
