@@ -4,6 +4,7 @@
 //! `count` (uniform over the formulas of a size) or `boltzmann` (the same of about a size, node by node); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+pub(crate) mod atoms;
 mod boltzmann_law;
 pub(crate) mod by_size;
 pub(crate) mod classes;

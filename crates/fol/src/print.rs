@@ -70,7 +70,7 @@ fn push_decimal(out: &mut String, index: u64, zero: char) {
 }
 
 /// The symbols of a formula in the layout of [`Style::Unicode`], in whatever pairs of parentheses they stand: of
-/// canonical symbols what [`print`] makes of their text.
+/// canonical symbols what [`print()`] makes of their text.
 pub fn written(symbols: &[SymbolId]) -> String {
     let mut out = String::with_capacity(64);
     // The index that is being read, and whether a binder stands before it.

@@ -4,6 +4,7 @@
 //! number is a sum of products of positive numbers, so nothing cancels and zero means none. Counts grow beyond
 //! any exponent, so those of n nodes are divided by λⁿ; products of counts whose nodes add up stay on the scale.
 
+use super::atoms::atoms;
 use super::boltzmann_law::BoltzmannLaw;
 use super::by_size::{ByClass, BySize, Semiring, Ways};
 use super::count_law::CountLaw;
@@ -115,17 +116,4 @@ impl BoltzmannLaw {
 pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
     let class = if level == 0 { String::new() } else { format!(" of level {level}") };
     Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
-}
-
-/// By multiplication, which is the same on every machine.
-pub(crate) fn power(base: f64, exponent: usize) -> f64 {
-    (0..exponent).fold(1.0, |power, _| power * base)
-}
-
-/// The number of atoms with k variables in scope.
-pub(crate) fn atoms(law: &CountLaw, k: usize) -> f64 {
-    let terms = (k as u64 + law.constants) as f64;
-    let predicates: f64 =
-        law.predicates.iter().map(|&(arity, number)| power(terms, arity) * number as f64).sum();
-    predicates + law.relations.len() as f64 * terms * terms + if law.truth { 2.0 } else { 0.0 }
 }

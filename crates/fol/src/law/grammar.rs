@@ -9,7 +9,7 @@
 //!
 //! Only +, −, ×, ÷ and √ are used, which are the same on every machine.
 
-use super::classes::atoms;
+use super::atoms::atoms;
 use super::count_law::CountLaw;
 
 /// F at a point.

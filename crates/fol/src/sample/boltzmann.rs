@@ -14,7 +14,7 @@ use super::facts::Facts;
 use crate::ast::{Quantifier, Sign};
 use crate::codec::push_index;
 use crate::error::Refusal;
-use crate::law::classes::power;
+use crate::law::atoms::power;
 use crate::law::config::bad_value;
 use crate::law::{BinderNames, BoltzmannLaw, CountLaw};
 use crate::measure::level_of;

@@ -7,8 +7,9 @@
 use super::event::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
+use crate::law::atoms::atoms;
 use crate::law::by_size::{ByClass, add_scaled, below, join};
-use crate::law::classes::{Classes, atoms, of_level};
+use crate::law::classes::{Classes, of_level};
 use crate::law::{BoltzmannLaw, CountLaw};
 
 /// Scaled numbers of formulas by number of nodes.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::ast::Sign;
 use crate::blocks::{arity_in, number_of, numbered};
 use crate::index::Block;
-use crate::law::classes::atoms;
+use crate::law::atoms::atoms;
 use crate::law::{Arguments, Binder, BinderNames, CountLaw, DepthLaw, Family, Law, Predicates};
 use crate::notation::Notation;
 use crate::symbol::VOCABULARY;
