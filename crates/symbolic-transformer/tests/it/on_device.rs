@@ -86,25 +86,31 @@ fn products_of_bf16_are_those_of_the_cpu() {
         let Some(machine) = machine() else { return };
         let mut s = Family::named(name).stream(seeded::test_seed() + 9);
         let mut explicit = Explicit::new(config.clone()).unwrap().with_precision(Precision::Half);
-        let single = Explicit::new(config.clone()).unwrap();
-        let theta = weights(explicit.layout(), &mut s);
-        let batch = batch(&mut s, 9, 12, &config);
+        let mut single = Explicit::new(config.clone()).unwrap();
         let mut there = on(&config, machine).with_products(Products::Rounded(Sixteen::Bf16)).unwrap();
-        let gradient = |network: &mut dyn Network| {
-            let mut g = vec![0.0; theta.len()];
-            network.gradient(&theta, &batch, NOISE, &mut g).unwrap();
-            g
-        };
-        let (a, b, c) = (gradient(&mut there), gradient(&mut explicit), gradient(&mut { single }));
         let length = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
         let apart = |x: &[f32], y: &[f32]| length(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>());
-        // A number on the edge of two of bf16 may fall to either side; there are few, and f32 is farther away.
-        let (near, far) = (apart(&a, &b) / length(&b), apart(&a, &c) / length(&c));
-        assert!(near < 1e-3 && far > 2.0 * near, "{name}: {near} {far}");
-        // What judges is f32.
-        let (x, y) =
-            (there.logits(&theta, &batch).unwrap().to_vec(), explicit.logits(&theta, &batch).unwrap());
-        assert!(apart(&x, y) < 1e-5 * length(y), "{name}");
+        let mut nearness = Vec::new();
+        for _ in 0..5 {
+            let theta = weights(explicit.layout(), &mut s);
+            let batch = batch(&mut s, 9, 12, &config);
+            let gradient = |network: &mut dyn Network| {
+                let mut g = vec![0.0; theta.len()];
+                network.gradient(&theta, &batch, NOISE, &mut g).unwrap();
+                g
+            };
+            let (a, b, c) = (gradient(&mut there), gradient(&mut explicit), gradient(&mut single));
+            nearness.push((apart(&a, &b) / length(&b), apart(&a, &c) / length(&c)));
+            // What judges is f32.
+            let (x, y) =
+                (there.logits(&theta, &batch).unwrap().to_vec(), explicit.logits(&theta, &batch).unwrap());
+            assert!(apart(&x, y) < 1e-5 * length(y), "{name}");
+        }
+        // A number on the edge of two of bf16 may fall to either side. There are few, but one of them is farther off than what
+        // rounding does to any, and where much depends on it, so is the gradient: the middle of five draws has none such.
+        nearness.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (near, far) = nearness[2];
+        assert!(near < 1e-3 && far > 2.0 * near, "{name}: {nearness:?}");
     }
     let Some(machine) = machine() else { return };
     let on_cores = Products::OnCores(Sixteen::F16);
