@@ -415,6 +415,19 @@ impl Config {
                 ),
             );
         }
+        if self.structure != Structured::None {
+            let (structure, model) = (self.structure, self.model.name());
+            let fits = self.model == Model::Transformer;
+            faults.demand(fits, format!("structure: model = \"{model}\" has no attention"));
+            faults.demand(
+                self.program.is_none(),
+                format!("structure = \"{structure}\": a program says itself what attention knows"),
+            );
+            faults.demand(
+                self.device == "cpu",
+                format!("structure: only the engine of the cpu knows relations, not that of {}", self.device),
+            );
+        }
         self.check_moderator(&mut faults);
         if self.model.has_weights() {
             // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
@@ -630,6 +643,12 @@ mod tests {
             assert!(refusal.contains(found), "{refusal}");
         }
         for (set, found) in [
+            (vec!["structure=graph"], "structure: unknown variant `graph`"),
+            (vec!["structure=bias", "model=lstm"], "structure: model = \"lstm\" has no attention"),
+            (vec!["structure=bias", "model=ngram"], "structure: model = \"ngram\" has no attention"),
+            (vec!["structure=mask", "n_heads=1"], "parts the heads"),
+            (vec!["structure=mask", "program=transformer.tl"], "structure = \"mask\": a program"),
+            (vec!["structure=bias", "device=cuda"], "structure: only the engine of the cpu"),
             (vec!["moderator=sometimes"], "moderator: unknown variant `sometimes`"),
             (vec!["moderator_rate=0.1"], "moderator_rate: without moderator"),
             (vec!["moderator=on", "model=lstm"], "moderator: model = \"lstm\""),
