@@ -220,8 +220,15 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     let (qkv, dcontext) = (numbers(6, rows * 3 * width), numbers(7, rows * width));
     let (tiles, on_qkv, on_dcontext) = (m.tiles(&starts), m.upload(&qkv), m.upload(&dcontext));
     let dropout = Dropout::new(0.1, 3, 1, 4);
-    let form =
-        Attention { heads, size, rows, slopes: None, masks: Masks { dropout, first_row: 0 }, tiles: &tiles };
+    let form = Attention {
+        heads,
+        size,
+        rows,
+        slopes: None,
+        masks: Masks { dropout, first_row: 0 },
+        tiles: &tiles,
+        relations: None,
+    };
     let right_form = kernels::Attention {
         heads,
         size,
@@ -246,7 +253,7 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     };
     let (cache, on_last) = (m.room(rows * 2 * width), m.upload(&last(&qkv, 3 * width)));
     m.keep(&on_qkv, &on_all, &cache, width);
-    let newest = Newest { heads, size, slopes: None, starts: &on_starts, members: &on_all };
+    let newest = Newest { heads, size, slopes: None, starts: &on_starts, members: &on_all, relations: None };
     let plain = kernels::Attention { heads, size, slopes: None, relations: None, dropout: None };
     let (mut kept, mut right) = (weights.clone(), vec![0.0; rows * width]);
     kernels::attention(plain, sequences, &qkv, &mut kept, &mut right);
@@ -263,8 +270,9 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     )?;
     let (dqkv, mut right) = (m.room(qkv.len()), vec![0.0; qkv.len()]);
     kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
+    let no_tables = m.room(1);
     bench.compare("attention, backward", (text(), 2.5 * work), 5e-6, &dqkv, &right, || {
-        m.attention_backward(form, &on_qkv, &context, &sums, &on_dcontext, &dqkv);
+        m.attention_backward(form, &on_qkv, &context, &sums, &on_dcontext, &dqkv, &no_tables);
         Ok(())
     })
 }

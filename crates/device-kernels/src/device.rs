@@ -204,7 +204,7 @@ mod graphics {
     fn fault(adapter: &wgpu::Adapter) -> Option<String> {
         let limits = adapter.limits();
         let needed = [
-            ("storage buffers in one kernel", limits.max_storage_buffers_per_shader_stage, 9),
+            ("storage buffers in one kernel", limits.max_storage_buffers_per_shader_stage, 12),
             ("units in a cube", limits.max_compute_invocations_per_workgroup, 256),
             ("bytes of shared memory", limits.max_compute_workgroup_storage_size, 16 * 1024),
         ];

@@ -34,7 +34,7 @@ pub use device::{Found, available, open};
 pub use device::{ToLose, open_to_lose};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]
-pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};
+pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Related, Rows, Step};
 #[cfg(feature = "kernels")]
 pub use sixteen::Sixteen;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cubecl::prelude::*;
 use cubecl::server::Handle;
 use cubecl::stream_id::StreamId;
-use training::kernels::{Activation, Dropout};
+use training::kernels::{Activation, Dropout, Tables};
 
 use crate::error::{Refusal, Result};
 use crate::faults::{Faults, short};
@@ -99,9 +99,37 @@ pub struct Attention<'a> {
     pub slopes: Option<&'a Buffer>,
     /// Dropout of the weights; a row is a row of the batch and a head, a column a position in the sequence.
     pub masks: Masks,
-    /// For each tile of rows the first row of its sequence, the row behind the last, its own first row; see
-    /// [`Machine::tiles`].
+    /// For each tile of rows the first row of its sequence, the row behind the last, its own first row, and where the
+    /// sequence's relations begin; see [`Machine::tiles`].
     pub tiles: &'a Buffer,
+    /// What rows are to each other, r(i, j), \[Σ n²\], sequence by sequence, row by row.
+    pub relations: Option<Related<'a>>,
+}
+
+/// What rows are to each other, and what that does: `training::kernels::Relations` on a device.
+#[derive(Debug, Clone, Copy)]
+pub struct Related<'a> {
+    /// Numbers of relations, all below `count` where they are read.
+    pub numbers: &'a Buffer,
+    /// How many there are.
+    pub count: usize,
+    /// All parameters.
+    pub theta: &'a Buffer,
+    /// Where among them each table begins that there is, and as well in their gradient.
+    pub tables: Tables<usize>,
+    /// In heads from this one on, rows of the number are not looked at, but for the first of the sequence and the row itself.
+    pub hidden: Option<(usize, u8)>,
+}
+
+impl Related<'_> {
+    fn knows(&self) -> attention::Knows {
+        let Tables { bias, keys, values } = self.tables;
+        attention::Knows {
+            scored: bias.is_some() || keys.is_some(),
+            valued: values.is_some(),
+            hidden: self.hidden.is_some(),
+        }
+    }
 }
 
 /// One layer's attention of the newest token of each of several hypotheses.
@@ -117,6 +145,8 @@ pub struct Newest<'a> {
     pub starts: &'a Buffer,
     /// Places in the cache of a hypothesis' tokens, oldest first, its newest among them.
     pub members: &'a Buffer,
+    /// What each of `members` is to the newest of its hypothesis.
+    pub relations: Option<Related<'a>>,
 }
 
 /// What the products of linear maps are made of. Sums of products are f32, and so is all else.
@@ -285,7 +315,8 @@ pub trait Machine: Send {
     /// A head that is wider than the device has room for.
     fn attention(&self, form: Attention<'_>, qkv: &Buffer, context: &Buffer, sums: &Buffer) -> Result<()>;
 
-    /// dqkv from dcontext.
+    /// dqkv from dcontext; the gradients of the tables of relations are added to.
+    #[expect(clippy::too_many_arguments, reason = "the operands of one pass")]
     fn attention_backward(
         &self,
         form: Attention<'_>,
@@ -294,6 +325,7 @@ pub trait Machine: Send {
         sums: &Buffer,
         dcontext: &Buffer,
         dqkv: &Buffer,
+        gradient: &Buffer,
     );
 
     /// Keys and values of the rows of qkv go to their places in a cache \[places, 2·width\].
@@ -907,12 +939,13 @@ impl<R: Runtime> Machine for On<R> {
     }
 
     fn tiles(&self, starts: &[usize]) -> Buffer {
-        let mut tiles = Vec::new();
+        let (mut tiles, mut squares) = (Vec::new(), 0);
         for pair in starts.windows(2) {
             if let &[begin, end] = pair {
                 for first in (begin..end).step_by(attention::TILE as usize) {
-                    tiles.extend([begin as u32, end as u32, first as u32]);
+                    tiles.extend([begin as u32, end as u32, first as u32, squares as u32]);
                 }
+                squares += (end - begin) * (end - begin);
             }
         }
         self.upload_places(&tiles)
@@ -920,21 +953,29 @@ impl<R: Runtime> Machine for On<R> {
 
     fn attention(&self, form: Attention<'_>, qkv: &Buffer, context: &Buffer, sums: &Buffer) -> Result<()> {
         self.has_room_for(form.size)?;
+        let stride = 3 * form.heads * form.size;
+        let related = self.related(form.relations, (qkv, stride), None, (form.rows, form.heads, form.size));
+        let (numbers, theta, kinds, knows) = self.kinds(form.relations);
         launch!(
             self,
             attention::forward,
-            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
             attention::TILE,
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(numbers),
+            Self::arg(&related),
+            Self::arg(theta),
             Self::arg(context),
             Self::arg(sums),
             Self::form(form),
             Self::masks(form.masks),
+            kinds,
             form.size as u32,
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
+            knows,
         );
         Ok(())
     }
@@ -947,6 +988,7 @@ impl<R: Runtime> Machine for On<R> {
         sums: &Buffer,
         dcontext: &Buffer,
         dqkv: &Buffer,
+        gradient: &Buffer,
     ) {
         let along = self.room(form.heads * form.rows);
         launch!(
@@ -962,10 +1004,18 @@ impl<R: Runtime> Machine for On<R> {
             form.size as u32,
             along.len as u32,
         );
+        let (width, relations) = (form.heads * form.size, form.relations);
+        let shape = (form.rows, form.heads, form.size);
+        let related = self.related(relations, (qkv, 3 * width), Some((dcontext, width)), shape);
+        let (numbers, _, kinds, knows) = self.kinds(relations);
+        let by_number = match relations {
+            Some(of) if !of.tables.is_empty() => self.room(2 * form.rows * form.heads * of.count),
+            _ => self.nothing.clone(),
+        };
         launch!(
             self,
             attention::backward_queries,
-            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
             attention::TILE,
             Self::arg(qkv),
             Self::arg(form.tiles),
@@ -973,17 +1023,23 @@ impl<R: Runtime> Machine for On<R> {
             Self::arg(dcontext),
             Self::arg(sums),
             Self::arg(&along),
+            Self::arg(numbers),
+            Self::arg(&related),
             Self::arg(dqkv),
+            Self::arg(&by_number),
             Self::form(form),
             Self::masks(form.masks),
+            kinds,
             form.size as u32,
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
+            knows,
         );
+        let (_, _, kinds, _) = self.kinds(relations);
         launch!(
             self,
             attention::backward_keys,
-            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
             attention::TILE,
             Self::arg(qkv),
             Self::arg(form.tiles),
@@ -991,13 +1047,20 @@ impl<R: Runtime> Machine for On<R> {
             Self::arg(dcontext),
             Self::arg(sums),
             Self::arg(&along),
+            Self::arg(numbers),
+            Self::arg(&related),
             Self::arg(dqkv),
             Self::form(form),
             Self::masks(form.masks),
+            kinds,
             form.size as u32,
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
+            knows,
         );
+        if let Some(of) = relations {
+            self.tables_backward(of, form, (qkv, dcontext, dqkv), &by_number, gradient);
+        }
     }
 
     fn keep(&self, qkv: &Buffer, places: &Buffer, cache: &Buffer, width: usize) {
@@ -1025,6 +1088,9 @@ impl<R: Runtime> Machine for On<R> {
         self.has_room_for(form.size)?;
         let hypotheses = form.starts.len - 1;
         let scale = 1.0 / (form.size as f32).sqrt();
+        let (stride, shape) = (3 * form.heads * form.size, (hypotheses, form.heads, form.size));
+        let related = self.related(form.relations, (qkv, stride), None, shape);
+        let (numbers, theta, kinds, knows) = self.kinds(form.relations);
         launch!(
             self,
             attention::newest,
@@ -1035,10 +1101,15 @@ impl<R: Runtime> Machine for On<R> {
             Self::arg(form.starts),
             Self::arg(form.members),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(numbers),
+            Self::arg(&related),
+            Self::arg(theta),
             Self::arg(context),
             attention::FormLaunch::new(form.heads as u32, hypotheses as u32, scale),
+            kinds,
             form.size as u32,
             form.slopes.is_some(),
+            knows,
         );
         Ok(())
     }
@@ -1332,6 +1403,125 @@ impl<R: Runtime> On<R> {
     fn form(form: Attention<'_>) -> attention::FormLaunch<R> {
         let scale = 1.0 / (form.size as f32).sqrt();
         attention::FormLaunch::new(form.heads as u32, form.rows as u32, scale)
+    }
+
+    /// What a kernel is told of relations: their numbers, the parameters, and which there are.
+    fn kinds<'a>(
+        &'a self,
+        relations: Option<Related<'a>>,
+    ) -> (&'a Buffer, &'a Buffer, attention::KindsLaunch<R>, attention::Knows) {
+        let Some(of) = relations else {
+            let (none, knows) = (attention::KindsLaunch::new(0, 0, 0, 0), attention::Knows::default());
+            return (&self.no_places, &self.nothing, none, knows);
+        };
+        let (from, number) = of.hidden.unwrap_or((0, 0));
+        let values = of.tables.values.unwrap_or(0);
+        let kinds =
+            attention::KindsLaunch::new(of.count as u32, from as u32, u32::from(number), values as u32);
+        (of.numbers, of.theta, kinds, of.knows())
+    }
+
+    /// Of rows of heads of a size, \[rows, heads, count\]: what each relation adds to a score, from the queries; and with the
+    /// gradient of the context what its vector of the values gives along that. Each operand comes with its stride.
+    fn related(
+        &self,
+        relations: Option<Related<'_>>,
+        (qkv, of_qkv): (&Buffer, usize),
+        dcontext: Option<(&Buffer, usize)>,
+        (rows, heads, size): (usize, usize, usize),
+    ) -> Buffer {
+        let Some(of) = relations.filter(|of| !of.tables.is_empty()) else { return self.nothing.clone() };
+        let len = rows * heads * of.count;
+        let related = self.room(if dcontext.is_some() { 2 * len } else { len });
+        let relate = |x: &Buffer, stride: usize, table: Option<usize>, bias: Option<usize>, scale, at| {
+            launch!(
+                self,
+                attention::relate,
+                Self::entries(len),
+                UNITS,
+                Self::arg(x),
+                Self::arg(of.theta),
+                Self::arg(&related),
+                stride as u32,
+                heads as u32,
+                size as u32,
+                of.count as u32,
+                table.unwrap_or(0) as u32,
+                bias.unwrap_or(0) as u32,
+                scale,
+                at as u32,
+                len as u32,
+                table.is_some(),
+                bias.is_some(),
+            );
+        };
+        relate(qkv, of_qkv, of.tables.keys, of.tables.bias, 1.0 / (size as f32).sqrt(), 0);
+        if let Some((dcontext, stride)) = dcontext {
+            relate(dcontext, stride, of.tables.values, None, 1.0, len);
+        }
+        related
+    }
+
+    /// The gradients of the tables of relations from what was summed by number, and what the keys' table gives the queries.
+    fn tables_backward(
+        &self,
+        of: Related<'_>,
+        form: Attention<'_>,
+        (qkv, dcontext, dqkv): (&Buffer, &Buffer, &Buffer),
+        by_number: &Buffer,
+        gradient: &Buffer,
+    ) {
+        const ROWS: usize = 64;
+        let Attention { heads, size, rows, .. } = form;
+        let (width, scale) = (heads * size, 1.0 / (size as f32).sqrt());
+        if let Some(at) = of.tables.bias {
+            let shape = Rows { rows, width: heads * of.count };
+            self.sum_columns(by_number, None, Part { of: gradient, at }, shape);
+        }
+        let table = |x: &Buffer, stride: usize, from: usize, scale: f32, at: usize| {
+            let blocks = rows.div_ceil(ROWS).max(1);
+            let partial = self.room(blocks * of.count * size);
+            launch!(
+                self,
+                attention::table_blocks,
+                Self::entries(partial.len),
+                UNITS,
+                Self::arg(by_number),
+                Self::arg(x),
+                Self::arg(&partial),
+                from as u32,
+                stride as u32,
+                rows as u32,
+                ROWS as u32,
+                heads as u32,
+                size as u32,
+                of.count as u32,
+                scale,
+                partial.len as u32,
+            );
+            self.add_partial(&partial, Part { of: gradient, at }, of.count * size, blocks);
+        };
+        if let Some(at) = of.tables.values {
+            table(dcontext, width, rows * heads * of.count, 1.0, at);
+        }
+        let Some(at) = of.tables.keys else { return };
+        table(qkv, 3 * width, 0, scale, at);
+        launch!(
+            self,
+            attention::relate_backward,
+            Self::entries(rows * width),
+            UNITS,
+            Self::arg(by_number),
+            Self::arg(of.theta),
+            Self::arg(dqkv),
+            3 * width as u32,
+            heads as u32,
+            size as u32,
+            of.count as u32,
+            at as u32,
+            scale,
+            (rows * width) as u32,
+        );
     }
 
     /// total\[at ..\] += Σ over the rows of x, or of x·y.

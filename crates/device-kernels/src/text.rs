@@ -297,8 +297,73 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         Box::new(attention::along::Along::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), (), ())),
     );
     add("keep", Box::new(attention::keep::Keep::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), ())));
-    for (size, penalised, dropped) in [(32, false, false), (64, true, true), (5, false, true)] {
+    add(
+        "relate",
+        Box::new(attention::relate::Relate::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            true,
+            true,
+        )),
+    );
+    add(
+        "relate_backward",
+        Box::new(attention::relate_backward::RelateBackward::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+        )),
+    );
+    add(
+        "table_blocks",
+        Box::new(attention::table_blocks::TableBlocks::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+        )),
+    );
+    let all_of_it = attention::Knows { scored: true, valued: true, hidden: true };
+    let nothing = attention::Knows::default();
+    for (size, penalised, dropped, knows) in [
+        (32, false, false, nothing),
+        (64, true, true, nothing),
+        (5, false, true, nothing),
+        (16, true, true, all_of_it),
+    ] {
         let of_tiles = || settings(attention::TILE);
+        let kinds = || attention::KindsCompilationArg { count: (), from: (), hidden: (), values: () };
         let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };
         let name = |part: &str| format!("attention_{part}_{size}");
         let made = attention::forward::Forward::<WgpuRuntime>::new(
@@ -309,11 +374,16 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             a(),
             a(),
             a(),
+            a(),
+            a(),
+            a(),
             form(),
             masks(),
+            kinds(),
             size,
             penalised,
             dropped,
+            knows,
         );
         add(&name("forward"), Box::new(made));
         let made = attention::backward_queries::BackwardQueries::<WgpuRuntime>::new(
@@ -326,11 +396,16 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             a(),
             a(),
             a(),
+            a(),
+            a(),
+            a(),
             form(),
             masks(),
+            kinds(),
             size,
             penalised,
             dropped,
+            knows,
         );
         add(&name("backward_queries"), Box::new(made));
         let made = attention::backward_keys::BackwardKeys::<WgpuRuntime>::new(
@@ -343,11 +418,15 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             a(),
             a(),
             a(),
+            a(),
+            a(),
             form(),
             masks(),
+            kinds(),
             size,
             penalised,
             dropped,
+            knows,
         );
         add(&name("backward_keys"), Box::new(made));
         let made = attention::newest::Newest::<WgpuRuntime>::new(
@@ -359,9 +438,14 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             a(),
             a(),
             a(),
+            a(),
+            a(),
+            a(),
             form(),
+            kinds(),
             size,
             penalised,
+            knows,
         );
         add(&name("newest"), Box::new(made));
     }

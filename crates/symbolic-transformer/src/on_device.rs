@@ -6,8 +6,8 @@
 
 mod decode;
 
-use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Products, Rows, Step};
-use fol::notation::Code;
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Products, Related, Rows, Step};
+use fol::notation::{Code, NodeRelation};
 use training::kernels::{Activation, Dropout, rotary_table};
 use training::optimiser::{Moments, Update};
 use training::{Decay, Layout, Loss, Optimiser, Refusal, Resident, Result};
@@ -18,6 +18,7 @@ use crate::embedding::{GlyphPlan, glyph_cells};
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
 use crate::places::{Block, EmbeddingPlaces, Linear, Norm, Places};
+use crate::structure;
 use crate::tree::{self, DEPTH, Paths};
 
 pub use decode::{DecoderOnDevice, Path};
@@ -75,6 +76,8 @@ struct There {
     places: Option<Buffer>,
     /// Of tree positions: where the entries of each row begin, and the entries.
     paths: Option<(Buffer, Buffer)>,
+    /// What rows are to each other, where attention knows of the tree.
+    relations: Option<Buffer>,
 }
 
 /// What a pass is: how many rows, their masks, and how a layer's queries find keys and values.
@@ -167,20 +170,19 @@ fn numbers(places: &[usize]) -> Vec<u32> {
     places.iter().map(|&p| p as u32).collect()
 }
 
+/// Relations as places: a device has no bytes.
+fn wide(relations: &[u8]) -> Vec<u32> {
+    relations.iter().map(|&relation| u32::from(relation)).collect()
+}
+
 impl OnDevice {
     /// The model over the tokens of a code, on a device that was opened.
     ///
     /// # Errors
-    /// A shape that is none, a code that tree positions do not read, or attention that knows of the tree.
+    /// A shape that is none, or a code that tree positions do not read.
     pub fn new(config: ModelConfig, code: &Code, machine: Box<dyn Machine>) -> Result<Self> {
         config.check()?;
         tree::check(&config, code)?;
-        if config.structure != Structured::None {
-            let (name, structure) = (machine.name(), config.structure);
-            return Err(Refusal::Setting(format!(
-                "structure = \"{structure}\": the kernels of `{name}` know no relations; `--device cpu` does"
-            )));
-        }
         let (layout, places) = Places::new(&config);
         fits(&*machine, layout.len(), || "the parameters".to_owned())?;
         let table = match config.position {
@@ -245,9 +247,15 @@ impl OnDevice {
 
     fn check(&self, batch: &Batch) -> Result<()> {
         let ModelConfig { vocab_size, d_model, d_ff, .. } = self.config;
-        let (rows, widest) = (batch.rows(), vocab_size.max(3 * d_model).max(d_ff));
+        let known = self.config.structure != Structured::None;
+        let of_relations = if known { 2 * self.config.n_heads * NodeRelation::COUNT } else { 0 };
+        let (rows, widest) = (batch.rows(), vocab_size.max(3 * d_model).max(d_ff).max(of_relations));
         fits(&*self.machine, rows * widest, || {
             format!("a batch of {rows} rows of {widest} (a smaller `batch`, or `accumulate`, helps)")
+        })?;
+        let pairs: usize = batch.ranges().map(|rows| rows.len().pow(2)).sum();
+        fits(&*self.machine, if known { pairs } else { 0 }, || {
+            format!("the relations of {pairs} pairs of rows")
         })?;
         let longest = batch.longest();
         if longest > self.config.max_len {
@@ -285,9 +293,23 @@ impl OnDevice {
         Masks { dropout, first_row }
     }
 
+    /// What a layer's attention has of the relations whose numbers are there.
+    fn related<'a>(
+        &self,
+        theta: &'a Buffer,
+        numbers: Option<&'a Buffer>,
+        layer: usize,
+    ) -> Option<Related<'a>> {
+        let (numbers, block) = numbers.zip(self.places.layers.get(layer))?;
+        let tables = block.relations.clone().map(|range| range.start);
+        let hidden = structure::hidden(&self.config);
+        Some(Related { numbers, count: NodeRelation::COUNT, theta, tables, hidden })
+    }
+
     fn attention_form<'a>(
         &'a self,
         tiles: &'a Buffer,
+        relations: Option<Related<'a>>,
         layer: usize,
         batch: &Batch,
         noise: Option<Noise>,
@@ -299,6 +321,7 @@ impl OnDevice {
             slopes: self.slopes.as_ref(),
             masks: self.masks(noise, Site::AttentionWeights(layer), batch.first_row),
             tiles,
+            relations,
         }
     }
 
@@ -314,7 +337,9 @@ impl OnDevice {
             _ => None,
         };
         let paths = paths.map(|paths| self.send_paths(paths.rows().map(|row| row.iter().copied())));
-        There { tokens: m.upload_places(&batch.tokens), places, paths }
+        let known = self.config.structure != Structured::None;
+        let relations = known.then(|| m.upload_places(&wide(&structure::numbers(&self.code, batch))));
+        There { tokens: m.upload_places(&batch.tokens), places, paths, relations }
     }
 
     /// Where the entries of each row begin, and the entries.
@@ -459,7 +484,9 @@ impl OnDevice {
         let (vectors, convolved) = self.vectors(theta);
         let attend = |n: usize, qkv: &Buffer, context: &Buffer, sums: &Buffer| {
             self.turn(qkv, &there, false);
-            m.attention(self.attention_form(&tiles, n, batch, noise), qkv, context, sums).map_err(failed)
+            let relations = self.related(theta, there.relations.as_ref(), n);
+            let form = self.attention_form(&tiles, relations, n, batch, noise);
+            m.attention(form, qkv, context, sums).map_err(failed)
         };
         let pass = Pass { rows: batch.rows(), noise, first_row: batch.first_row, attend: &attend };
         let through = self.through(theta, vectors.as_ref(), &there, &pass)?;
@@ -654,8 +681,9 @@ impl OnDevice {
         let dcontext = m.room(rows * d);
         self.input_backward(theta, &block.output, &branch, &dcontext, shape, false);
         let dqkv = m.room(rows * 3 * d);
-        let form = self.attention_form(&kept.tiles, n, batch, Some(noise));
-        m.attention_backward(form, &layer.qkv, &layer.context, &layer.sums, &dcontext, &dqkv);
+        let relations = self.related(theta, kept.there.relations.as_ref(), n);
+        let form = self.attention_form(&kept.tiles, relations, n, batch, Some(noise));
+        m.attention_backward(form, &layer.qkv, &layer.context, &layer.sums, &dcontext, &dqkv, gradient);
         self.turn(&dqkv, &kept.there, true);
         self.weights_backward(&block.qkv, &dqkv, &layer.attention_in, gradient, shape);
         if pre {

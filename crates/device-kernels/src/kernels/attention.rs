@@ -20,6 +20,176 @@ pub(crate) struct Form {
     pub(crate) scale: f32,
 }
 
+/// What rows are to each other, for kernels that are told.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+pub(crate) struct Kinds {
+    /// How many numbers there are.
+    pub(crate) count: u32,
+    /// In heads from this one on a row does not look at those of the number that is hidden.
+    pub(crate) from: u32,
+    pub(crate) hidden: u32,
+    /// Where the table of values begins among the parameters.
+    pub(crate) values: u32,
+}
+
+/// What of relations a model has: kernels for those that have none read nothing of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Knows {
+    /// Something is added to scores.
+    pub(crate) scored: bool,
+    /// Something is added to values.
+    pub(crate) valued: bool,
+    /// Some rows are hidden.
+    pub(crate) hidden: bool,
+}
+
+/// A score that no other is below: e to its power is 0 beside any that is one.
+const UNSEEN: f32 = -1.0e30;
+
+/// What row j is to row i of the sequence `begin .. end`, whose numbers begin at `squares`.
+#[cube]
+fn relation(
+    numbers: &Array<u32>,
+    squares: u32,
+    begin: u32,
+    end: u32,
+    i: u32,
+    j: u32,
+    #[comptime] knows: Knows,
+) -> u32 {
+    let mut number = 0u32;
+    if comptime!(knows.scored || knows.valued || knows.hidden) {
+        number = numbers[(squares + (i - begin) * (end - begin) + j - begin) as usize];
+    }
+    number
+}
+
+/// A score with what the relation adds to it, or that of a row that is hidden: never the first of its sequence, nor the row
+/// itself. `of_row` is where the numbers of the row and head begin.
+#[cube]
+#[expect(clippy::too_many_arguments, reason = "a part of a kernel")]
+fn related_score(
+    score: f32,
+    related: &Array<f32>,
+    of_row: u32,
+    number: u32,
+    head: u32,
+    between: bool,
+    kinds: Kinds,
+    #[comptime] knows: Knows,
+) -> f32 {
+    let mut sum = score;
+    if comptime!(knows.scored) {
+        sum += related[(of_row + number) as usize];
+    }
+    if comptime!(knows.hidden) {
+        sum = select(between && head >= kinds.from && number == kinds.hidden, UNSEEN, sum);
+    }
+    sum
+}
+
+/// out\[at + (row·heads + head)·count + n\] ← scale·Σ x·table\[n\] over the columns of the head, and the head's bias of n.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn relate(
+    x: &Array<f32>,
+    theta: &Array<f32>,
+    out: &mut Array<f32>,
+    stride: u32,
+    heads: u32,
+    size: u32,
+    count: u32,
+    table: u32,
+    bias: u32,
+    scale: f32,
+    at: u32,
+    len: u32,
+    #[comptime] along: bool,
+    #[comptime] biased: bool,
+) {
+    let e = entry();
+    if e < len {
+        let n = e % count;
+        let head = (e / count) % heads;
+        let r = e / count / heads;
+        let mut sum = 0.0f32;
+        if along {
+            for c in 0..size {
+                let entry = theta[(table + n * size + c) as usize];
+                sum = fma(x[(r * stride + head * size + c) as usize], entry, sum);
+            }
+            sum *= scale;
+        }
+        if biased {
+            sum += theta[(bias + head * count + n) as usize];
+        }
+        out[(at + e) as usize] = sum;
+    }
+}
+
+/// x\[row, head\] += scale·Σ of\[row, head, n\]·table\[n\]
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn relate_backward(
+    of: &Array<f32>,
+    theta: &Array<f32>,
+    x: &mut Array<f32>,
+    stride: u32,
+    heads: u32,
+    size: u32,
+    count: u32,
+    table: u32,
+    scale: f32,
+    len: u32,
+) {
+    let e = entry();
+    if e < len {
+        let c = e % size;
+        let head = (e / size) % heads;
+        let r = e / size / heads;
+        let mut sum = 0.0f32;
+        for n in 0..count {
+            let weight = of[((r * heads + head) * count + n) as usize];
+            sum = fma(weight, theta[(table + n * size + c) as usize], sum);
+        }
+        x[(r * stride + head * size + c) as usize] += scale * sum;
+    }
+}
+
+/// The gradient of a table, in blocks of rows: out\[block, n, c\] ← scale·Σ of\[at + row, head, n\]·x\[row, head, c\].
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn table_blocks(
+    of: &Array<f32>,
+    x: &Array<f32>,
+    out: &mut Array<f32>,
+    at: u32,
+    stride: u32,
+    rows: u32,
+    block: u32,
+    heads: u32,
+    size: u32,
+    count: u32,
+    scale: f32,
+    len: u32,
+) {
+    let e = entry();
+    if e < len {
+        let c = e % size;
+        let n = (e / size) % count;
+        let first = e / size / count * block;
+        let last = select(first + block < rows, first + block, rows);
+        let mut sum = 0.0f32;
+        for r in first..last {
+            for head in 0..heads {
+                let weight = of[(at + (r * heads + head) * count + n) as usize];
+                sum = fma(weight, x[(r * stride + head * size + c) as usize], sum);
+            }
+        }
+        out[e as usize] = scale * sum;
+    }
+}
+
 /// Rows `at ..` of one part of x into shared memory, [TILE, size]; 0 beyond `end`.
 #[cube]
 fn fetch(
@@ -42,27 +212,34 @@ fn fetch(
 }
 
 /// context ← softmax(q·kᵀ/√size)·v, and of each row and head the logarithm of its sum. `tiles` has for each tile the first
-/// row of its sequence, the row behind the last, and the tile's own first row.
+/// row of its sequence, the row behind the last, the tile's own first row, and where the sequence's relations begin. `related`
+/// has of each row and head what each relation adds to a score.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn forward(
     qkv: &Array<f32>,
     tiles: &Array<u32>,
     slopes: &Array<f32>,
+    numbers: &Array<u32>,
+    related: &Array<f32>,
+    theta: &Array<f32>,
     context: &mut Array<f32>,
     sums: &mut Array<f32>,
     form: Form,
     masks: Masks,
+    kinds: Kinds,
     #[comptime] size: u32,
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
+    #[comptime] knows: Knows,
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 3u32) as usize;
+    let tile = (CUBE_POS_X * 4u32) as usize;
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
+    let squares = tiles[tile + 3];
     let head = CUBE_POS_Y;
     let width = form.heads * size;
     let stride = 3u32 * width;
@@ -86,6 +263,7 @@ pub(crate) fn forward(
         slope = slopes[head as usize];
     }
     let key = row_key(masks.key_high, masks.key_low, (masks.first_row + r) * form.heads + head);
+    let of_row = (r * form.heads + head) * kinds.count;
     let mut largest = f32::new(-3.0e38);
     let mut sum = 0.0f32;
     let seen = select(first + TILE < end, first + TILE, end);
@@ -106,6 +284,9 @@ pub(crate) fn forward(
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
+                let number = relation(numbers, squares, begin, end, r, j, knows);
+                let between = j > begin && j < r;
+                let score = related_score(score, related, of_row, number, head, between, kinds, knows);
                 let higher = select(score > largest, score, largest);
                 let fade = exponential(largest - higher);
                 let weight = exponential(score - higher);
@@ -116,7 +297,11 @@ pub(crate) fn forward(
                 }
                 #[unroll]
                 for c in 0..size {
-                    out[c as usize] = fma(out[c as usize], fade, applied * values[(at + c) as usize]);
+                    let mut value = values[(at + c) as usize];
+                    if comptime!(knows.valued) {
+                        value += theta[(kinds.values + number * size + c) as usize];
+                    }
+                    out[c as usize] = fma(out[c as usize], fade, applied * value);
                 }
                 largest = higher;
             }
@@ -166,19 +351,25 @@ pub(crate) fn backward_queries(
     dcontext: &Array<f32>,
     sums: &Array<f32>,
     along: &Array<f32>,
+    numbers: &Array<u32>,
+    related: &Array<f32>,
     dqkv: &mut Array<f32>,
+    by_number: &mut Array<f32>,
     form: Form,
     masks: Masks,
+    kinds: Kinds,
     #[comptime] size: u32,
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
+    #[comptime] knows: Knows,
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 3u32) as usize;
+    let tile = (CUBE_POS_X * 4u32) as usize;
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
+    let squares = tiles[tile + 3];
     let head = CUBE_POS_Y;
     let width = form.heads * size;
     let stride = 3u32 * width;
@@ -206,11 +397,22 @@ pub(crate) fn backward_queries(
         slope = slopes[head as usize];
     }
     let key = row_key(masks.key_high, masks.key_low, (masks.first_row + r) * form.heads + head);
-    let mut of_row = 0.0f32;
+    let mut log_sum = 0.0f32;
     let mut of_along = 0.0f32;
     if active {
-        of_row = sums[(head * form.rows + r) as usize];
+        log_sum = sums[(head * form.rows + r) as usize];
         of_along = along[(head * form.rows + r) as usize];
+    }
+    // Behind what is added to scores is what values give along the gradient of the context.
+    let half = form.rows * form.heads * kinds.count;
+    let of_row = (r * form.heads + head) * kinds.count;
+    if comptime!(knows.scored || knows.valued) {
+        if active {
+            for n in 0..kinds.count {
+                by_number[(of_row + n) as usize] = 0.0f32;
+                by_number[(half + of_row + n) as usize] = 0.0f32;
+            }
+        }
     }
     let seen = select(first + TILE < end, first + TILE, end);
     for t in range_stepped(begin, seen, TILE) {
@@ -232,10 +434,26 @@ pub(crate) fn backward_queries(
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
-                if dropped {
-                    slant *= drop_factor(key, j - begin, masks.threshold, masks.scale);
+                let number = relation(numbers, squares, begin, end, r, j, knows);
+                let between = j > begin && j < r;
+                let score = related_score(score, related, of_row, number, head, between, kinds, knows);
+                if comptime!(knows.valued) {
+                    slant += related[(half + of_row + number) as usize];
                 }
-                let ds = exponential(score - of_row) * (slant - of_along);
+                let weight = exponential(score - log_sum);
+                let mut applied = weight;
+                if dropped {
+                    let factor = drop_factor(key, j - begin, masks.threshold, masks.scale);
+                    slant *= factor;
+                    applied *= factor;
+                }
+                let ds = weight * (slant - of_along);
+                if comptime!(knows.scored) {
+                    by_number[(of_row + number) as usize] += ds;
+                }
+                if comptime!(knows.valued) {
+                    by_number[(half + of_row + number) as usize] += applied;
+                }
                 #[unroll]
                 for c in 0..size {
                     dq[c as usize] = fma(ds, keys[(at + c) as usize], dq[c as usize]);
@@ -261,22 +479,27 @@ pub(crate) fn backward_keys(
     dcontext: &Array<f32>,
     sums: &Array<f32>,
     along: &Array<f32>,
+    numbers: &Array<u32>,
+    related: &Array<f32>,
     dqkv: &mut Array<f32>,
     form: Form,
     masks: Masks,
+    kinds: Kinds,
     #[comptime] size: u32,
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
+    #[comptime] knows: Knows,
 ) {
     let mut queries = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut gradients = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut row_sums = SharedMemory::<f32>::new(TILE as usize);
     let mut row_along = SharedMemory::<f32>::new(TILE as usize);
     let mut row_keys = SharedMemory::<u32>::new(TILE as usize);
-    let tile = (CUBE_POS_X * 3u32) as usize;
+    let tile = (CUBE_POS_X * 4u32) as usize;
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
+    let squares = tiles[tile + 3];
     let head = CUBE_POS_Y;
     let width = form.heads * size;
     let stride = 3u32 * width;
@@ -305,6 +528,8 @@ pub(crate) fn backward_keys(
     if penalised {
         slope = slopes[head as usize];
     }
+    // Behind what is added to scores is what values give along the gradient of the context.
+    let half = form.rows * form.heads * kinds.count;
     for t in range_stepped(first, end, TILE) {
         sync_cube();
         fetch(qkv, &mut queries, t, end, stride, offset, size);
@@ -334,6 +559,13 @@ pub(crate) fn backward_keys(
                 }
                 if penalised {
                     score -= slope * f32::cast_from(i - j);
+                }
+                let number = relation(numbers, squares, begin, end, i, j, knows);
+                let of_row = (i * form.heads + head) * kinds.count;
+                let between = j > begin && j < i;
+                let score = related_score(score, related, of_row, number, head, between, kinds, knows);
+                if comptime!(knows.valued) {
+                    slant += related[(half + of_row + number) as usize];
                 }
                 let weight = exponential(score - row_sums[of_tile as usize]);
                 let mut applied = weight;
@@ -376,7 +608,7 @@ pub(crate) fn keep(qkv: &Array<f32>, places: &Array<u32>, cache: &mut Array<f32>
 
 /// context of the newest token of each hypothesis: a cube has a hypothesis and a head, its units share out what was read
 /// before, and their sums are put together in their order. `members` from `starts` on has the places of a hypothesis'
-/// tokens in the cache, oldest first, its newest among them.
+/// tokens in the cache, oldest first, its newest among them, and `numbers` what they are to it.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn newest(
@@ -385,10 +617,15 @@ pub(crate) fn newest(
     starts: &Array<u32>,
     members: &Array<u32>,
     slopes: &Array<f32>,
+    numbers: &Array<u32>,
+    related: &Array<f32>,
+    theta: &Array<f32>,
     context: &mut Array<f32>,
     form: Form,
+    kinds: Kinds,
     #[comptime] size: u32,
     #[comptime] penalised: bool,
+    #[comptime] knows: Knows,
 ) {
     let mut parts = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut peaks = SharedMemory::<f32>::new(TILE as usize);
@@ -411,6 +648,7 @@ pub(crate) fn newest(
     if penalised {
         slope = slopes[head as usize];
     }
+    let of_row = (r * form.heads + head) * kinds.count;
     let mut largest = f32::new(-3.0e38);
     let mut sum = 0.0f32;
     for j in range_stepped(begin + UNIT_POS, end, TILE) {
@@ -423,13 +661,23 @@ pub(crate) fn newest(
         if penalised {
             score -= slope * f32::cast_from(end - 1u32 - j);
         }
+        let mut number = 0u32;
+        if comptime!(knows.scored || knows.valued || knows.hidden) {
+            number = numbers[j as usize];
+        }
+        let between = j > begin && j + 1u32 < end;
+        let score = related_score(score, related, of_row, number, head, between, kinds, knows);
         let higher = select(score > largest, score, largest);
         let fade = exponential(largest - higher);
         let weight = exponential(score - higher);
         sum = fma(sum, fade, weight);
         #[unroll]
         for c in 0..size {
-            out[c as usize] = fma(out[c as usize], fade, weight * cache[(at + width + c) as usize]);
+            let mut value = cache[(at + width + c) as usize];
+            if comptime!(knows.valued) {
+                value += theta[(kinds.values + number * size + c) as usize];
+            }
+            out[c as usize] = fma(out[c as usize], fade, weight * value);
         }
         largest = higher;
     }

@@ -1,14 +1,18 @@
 //! Each operation, with random sizes, beside loops in f64 or the kernels of the CPU.
 
 use device_kernels::{
-    Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Sixteen, Step,
+    Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Related, Rows, Sixteen, Step,
 };
 use seeded::{Family, Stream};
-use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
+use training::kernels::{
+    self, Activation, AttentionDropout, Dropout, LayerNorm, Relations, Sequences, Tables,
+};
 
-/// The first device, or nothing where the driver is not installed; the suite says so once.
+/// The device that is tested: `CALCULEMUS_DEVICE`, as `--device` names it, or the first of Vulkan; nothing where its driver is
+/// not installed: the suite says so once.
 fn machine() -> Option<Box<dyn Machine>> {
-    match device_kernels::open(training::DeviceSpec::Vulkan(0)) {
+    let spec = std::env::var("CALCULEMUS_DEVICE");
+    match device_kernels::open(spec.map_or(training::DeviceSpec::Vulkan(0), |name| name.parse().unwrap())) {
         Ok(machine) => Some(machine),
         Err(refusal) => {
             calculemus_base::stream::say(&format!("not tested: {refusal}"));
@@ -200,11 +204,63 @@ fn masks_are_those_of_the_cpu_bit_for_bit() {
     }
 }
 
+/// Relations of random rows: each table or none of it, and heads that see what is related alone.
+struct Drawn {
+    numbers: Vec<u8>,
+    count: usize,
+    theta: Vec<f32>,
+    tables: Tables<usize>,
+    hidden: Option<(usize, u8)>,
+}
+
+impl Drawn {
+    /// `which` has a bit for each of the tables and one for what is hidden; nothing without any.
+    fn new(s: &mut Stream, which: usize, pairs: usize, (heads, size): (usize, usize)) -> Option<Self> {
+        let count = 1 + s.below(7) as usize;
+        let mut theta = normal(s, 3);
+        let mut table = |bit: usize, len: usize| {
+            let at = theta.len();
+            (which & bit != 0).then(|| {
+                theta.extend(normal(s, len));
+                at
+            })
+        };
+        let tables = Tables {
+            bias: table(1, heads * count),
+            keys: table(2, count * size),
+            values: table(4, count * size),
+        };
+        let hidden = (which & 8 != 0).then(|| (s.below(heads as u64) as usize, s.below(count as u64) as u8));
+        let numbers = (0..pairs).map(|_| s.below(count as u64) as u8).collect();
+        (which != 0).then_some(Self { numbers, count, theta, tables, hidden })
+    }
+
+    /// Each table of what lies where the parameters do.
+    fn of<'a>(&self, theta: &'a [f32], (heads, size): (usize, usize)) -> Tables<&'a [f32]> {
+        let Tables { bias, keys, values } = self.tables;
+        let part = |at: Option<usize>, len: usize| at.map(|at| &theta[at..at + len]);
+        Tables {
+            bias: part(bias, heads * self.count),
+            keys: part(keys, self.count * size),
+            values: part(values, self.count * size),
+        }
+    }
+
+    fn upload(&self, m: &dyn Machine) -> (Buffer, Buffer) {
+        let numbers: Vec<u32> = self.numbers.iter().map(|&number| u32::from(number)).collect();
+        (m.upload_places(&numbers), m.upload(&self.theta))
+    }
+
+    fn related<'a>(&self, (numbers, theta): &'a (Buffer, Buffer)) -> Related<'a> {
+        Related { numbers, count: self.count, theta, tables: self.tables, hidden: self.hidden }
+    }
+}
+
 #[test]
 fn attention() {
     let Some(m) = machine() else { return };
     let mut s = stream("attention");
-    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24)] {
+    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24)].into_iter().chain((4..20).map(|case| (case, 8))) {
         let heads = 1 + s.below(3) as usize;
         let mut starts = vec![0];
         for _ in 0..1 + s.below(5) {
@@ -217,7 +273,12 @@ fn attention() {
         let first_row = s.below(1000) as usize;
         let (qkv, dcontext) = (normal(&mut s, rows * 3 * width), normal(&mut s, rows * width));
         let (on_tiles, on_slopes) = (m.tiles(&starts), m.upload(&slopes));
-        let penalised = case < 2;
+        let penalised = case < 2 || case == 19;
+        let sequences = Sequences { starts: &starts };
+        let shape = (heads, size);
+        // Every set of tables and of what is hidden, from none on.
+        let drawn = Drawn::new(&mut s, if case < 4 { 0 } else { case - 4 }, sequences.squares(), shape);
+        let there = drawn.as_ref().map(|drawn| drawn.upload(&*m));
         let form = Attention {
             heads,
             size,
@@ -225,28 +286,49 @@ fn attention() {
             slopes: penalised.then_some(&on_slopes),
             masks: Masks { dropout, first_row },
             tiles: &on_tiles,
+            relations: drawn.as_ref().zip(there.as_ref()).map(|(drawn, there)| drawn.related(there)),
         };
         let on_qkv = m.upload(&qkv);
         let (context, sums) = (m.room(rows * width), m.room(heads * rows));
         m.attention(form, &on_qkv, &context, &sums).unwrap();
         let right_form = kernels::Attention {
-            relations: None,
+            relations: drawn.as_ref().map(|drawn| Relations {
+                numbers: &drawn.numbers,
+                count: drawn.count,
+                tables: drawn.of(&drawn.theta, shape),
+                hidden: drawn.hidden,
+            }),
             heads,
             size,
             slopes: penalised.then_some(&slopes),
             dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row }),
         };
-        let sequences = Sequences { starts: &starts };
         let mut weights = vec![0.0; heads * sequences.squares()];
         let mut right = vec![0.0; rows * width];
         kernels::attention(right_form, sequences, &qkv, &mut weights, &mut right);
         assert!(distance(&read(&*m, &context), &wide(&right)) < 2e-6, "{case}");
 
-        let (on_dcontext, dqkv) = (m.upload(&dcontext), m.room(qkv.len()));
-        m.attention_backward(form, &on_qkv, &context, &sums, &on_dcontext, &dqkv);
+        // Gradients are added to.
+        let before = drawn.as_ref().map_or_else(Vec::new, |drawn| normal(&mut s, drawn.theta.len()));
+        let (on_dcontext, dqkv, gradient) = (m.upload(&dcontext), m.room(qkv.len()), m.upload(&before));
+        m.attention_backward(form, &on_qkv, &context, &sums, &on_dcontext, &dqkv, &gradient);
         let mut right = vec![0.0; qkv.len()];
-        kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
+        let of_tables =
+            kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
         assert!(distance(&read(&*m, &dqkv), &wide(&right)) < 3e-6, "{case}");
+        if let Some(drawn) = &drawn {
+            let found = read(&*m, &gradient);
+            let mut right = wide(&before);
+            let Tables { bias, keys, values } = drawn.tables;
+            let all = [(bias, of_tables.bias), (keys, of_tables.keys), (values, of_tables.values)];
+            for (at, table) in all {
+                assert_eq!(at.is_some(), table.is_some(), "{case}");
+                for (i, d) in at.into_iter().flat_map(|at| at..).zip(table.iter().flatten()) {
+                    right[i] += f64::from(*d);
+                }
+            }
+            assert!(distance(&found, &right) < 1e-5, "{case}");
+        }
     }
 }
 
@@ -255,7 +337,8 @@ fn attention() {
 fn attention_of_the_newest_tokens() {
     let Some(m) = machine() else { return };
     let mut s = stream("newest");
-    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24), (4, 64)] {
+    let cases = [(0, 16), (1, 32), (2, 5), (3, 24), (4, 64)].into_iter().chain((5..21).map(|case| (case, 8)));
+    for (case, size) in cases {
         let (heads, penalised) = (1 + s.below(3) as usize, case % 2 == 0);
         let (room, width) = (150, heads * size);
         let slopes: Vec<f32> = (1..=heads).map(|h| 0.5_f32.powi(h as i32)).collect();
@@ -295,33 +378,54 @@ fn attention_of_the_newest_tokens() {
         let context = m.room(newest.len() * width);
         let (on_starts, on_members) = (m.upload_places(&starts), m.upload_places(&members));
         let on_slopes = m.upload(&slopes);
+        let drawn = Drawn::new(&mut s, case.max(5) - 5, members.len(), (heads, size));
+        let there = drawn.as_ref().map(|drawn| drawn.upload(&*m));
         let form = Newest {
             heads,
             size,
             slopes: penalised.then_some(&on_slopes),
             starts: &on_starts,
             members: &on_members,
+            relations: drawn.as_ref().zip(there.as_ref()).map(|(drawn, there)| drawn.related(there)),
         };
         m.attention_of_newest(form, &m.upload(&qkv), &on_cache, &context).unwrap();
         let mut right = vec![0.0; newest.len() * width];
         for (r, ends) in starts.windows(2).enumerate() {
             let own = &members[ends[0] as usize..ends[1] as usize];
+            // What relations add: to a score, and to a column of a value.
+            let number =
+                |j: usize| drawn.as_ref().map_or(0, |d| usize::from(d.numbers[ends[0] as usize + j]));
+            let tables = drawn.as_ref().map(|d| d.of(&d.theta, (heads, size))).unwrap_or_default();
+            let entry = |table: Option<&[f32]>, at: usize| table.map_or(0.0, |table| f64::from(table[at]));
+            let count = drawn.as_ref().map_or(0, |d| d.count);
+            let unseen = |head: usize, j: usize| {
+                let hidden = drawn.as_ref().and_then(|d| d.hidden);
+                let hides = |(from, hidden)| head >= from && number(j) == usize::from(hidden);
+                hidden.is_some_and(hides) && j > 0 && j + 1 < own.len()
+            };
             for head in 0..heads {
                 let key =
                     |place: u32, c: usize| f64::from(cache[place as usize * 2 * width + head * size + c]);
                 let score = |(j, &place): (usize, &u32)| {
                     let q = |c| f64::from(qkv[r * 3 * width + head * size + c]);
-                    let dot: f64 = (0..size).map(|c| q(c) * key(place, c)).sum();
+                    let related = |c: usize| entry(tables.keys, number(j) * size + c);
+                    let dot: f64 = (0..size).map(|c| q(c) * (key(place, c) + related(c))).sum();
+                    let bias = entry(tables.bias, head * count + number(j));
                     let away = (own.len() - 1 - j) as f64;
                     let penalty = if penalised { f64::from(slopes[head]) * away } else { 0.0 };
-                    dot / (size as f64).sqrt() - penalty
+                    if unseen(head, j) {
+                        f64::NEG_INFINITY
+                    } else {
+                        dot / (size as f64).sqrt() - penalty + bias
+                    }
                 };
                 let scores: Vec<f64> = own.iter().enumerate().map(score).collect();
                 let peak = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = scores.iter().map(|z| (z - peak).exp()).sum();
-                for (z, &place) in scores.iter().zip(own) {
+                for (j, (z, &place)) in scores.iter().zip(own).enumerate() {
                     for c in 0..size {
-                        right[r * width + head * size + c] += (z - peak).exp() / sum * key(place, width + c);
+                        let value = key(place, width + c) + entry(tables.values, number(j) * size + c);
+                        right[r * width + head * size + c] += (z - peak).exp() / sum * value;
                     }
                 }
             }

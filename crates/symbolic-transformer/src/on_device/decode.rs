@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use device_kernels::{Buffer, Newest, Products};
-use fol::notation::TreePlace;
+use fol::notation::{Structure, TreePlace};
 use training::{Refusal, Result};
 
 use super::{OnDevice, Pass, There, failed, fits};
-use crate::config::Position;
+use crate::config::{Position, Structured};
 use crate::decode::Decoder;
-use crate::tree;
+use crate::{structure, tree};
 
 /// Tokens that a cache has room for at first.
 const FIRST: usize = 1024;
@@ -29,11 +29,13 @@ impl Drop for Kept {
     }
 }
 
-/// What a hypothesis remembers: its tokens' places, oldest first, and where the next one stands in the tree.
+/// What a hypothesis remembers: its tokens' places, oldest first, where the next one stands in the tree, and what each so far
+/// is to the newest.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
     tokens: Vec<Rc<Kept>>,
     place: TreePlace,
+    structure: Structure,
 }
 
 /// A transformer that decodes on a device.
@@ -121,7 +123,16 @@ impl DecoderOnDevice {
             Position::Alibi | Position::None => None,
         };
         let places: Option<Vec<u32>> = states.iter().map(place).collect();
-        There { tokens: m.upload_places(tokens), places: places.map(|p| m.upload_places(&p)), paths }
+        let relations = (self.model.config.structure != Structured::None).then(|| {
+            let all = states.iter().flat_map(|state| structure::newest(&state.structure));
+            m.upload_places(&all.map(u32::from).collect::<Vec<_>>())
+        });
+        There {
+            tokens: m.upload_places(tokens),
+            places: places.map(|p| m.upload_places(&p)),
+            paths,
+            relations,
+        }
     }
 }
 
@@ -146,6 +157,11 @@ impl Decoder for DecoderOnDevice {
                 tree::push(&mut state.place, &model.code, token);
             }
         }
+        if model.config.structure != Structured::None {
+            for (state, &token) in states.iter_mut().zip(tokens) {
+                structure::push(&mut state.structure, &model.code, token);
+            }
+        }
         let there = self.send(states, tokens);
         let (mut starts, mut members) = (vec![0], Vec::new());
         for state in states.iter() {
@@ -160,12 +176,14 @@ impl Decoder for DecoderOnDevice {
             slopes: model.slopes.as_ref(),
             starts: &starts,
             members: &members,
+            relations: None,
         };
         let attend = |n: usize, qkv: &Buffer, context: &Buffer, _: &Buffer| {
             model.turn(qkv, &there, false);
             let Some(cache) = self.caches.get(n) else { return Ok(()) };
             m.keep(qkv, &new, cache, d);
-            m.attention_of_newest(form, qkv, cache, context).map_err(failed)
+            let relations = model.related(&self.theta, there.relations.as_ref(), n);
+            m.attention_of_newest(Newest { relations, ..form }, qkv, cache, context).map_err(failed)
         };
         let pass = Pass { rows: states.len(), noise: None, first_row: 0, attend: &attend };
         m.multiply_in(Products::Single);
