@@ -139,6 +139,7 @@ mod graphics {
     use super::{Found, ToLose, none, refused};
     use crate::error::Result;
     use crate::faults::Faults;
+    use crate::kernels::product::{SIDES, shared_bytes};
     use crate::machine::{Machine, On};
 
     /// The driver's interface.
@@ -206,7 +207,11 @@ mod graphics {
         let needed = [
             ("storage buffers in one kernel", limits.max_storage_buffers_per_shader_stage, 12),
             ("units in a cube", limits.max_compute_invocations_per_workgroup, 256),
-            ("bytes of shared memory", limits.max_compute_workgroup_storage_size, 16 * 1024),
+            (
+                "bytes of shared memory",
+                limits.max_compute_workgroup_storage_size,
+                shared_bytes(SIDES[0]) as u32,
+            ),
         ];
         let short = needed.iter().find(|(_, has, needs)| has < needs);
         short.map(|(what, has, needs)| format!("it has {has} {what}, and the kernels need {needs}"))

@@ -572,15 +572,27 @@ impl<R: Runtime> On<R> {
     }
 
     /// c ← α·a·b (+ c, + bias).
+    /// The side of the tiles of a product: the large one where there is room for it, and where its cubes are enough to keep half
+    /// of a device's multiprocessors busy.
+    fn side(&self, cubes: impl Fn(u32) -> [u32; 3]) -> u32 {
+        let [small, large] = product::SIDES;
+        let hardware = &self.client.properties().hardware;
+        let enough = hardware.num_streaming_multiprocessors.unwrap_or(32) / 2;
+        let has_room =
+            product::shared_bytes(large).max(product::CORES_BYTES) <= hardware.max_shared_memory_size;
+        if has_room && cubes(large).iter().product::<u32>() >= enough { large } else { small }
+    }
+
     fn multiply_matrices(&self, p: Product<'_>) {
         let (m, n, k) = p.sizes;
-        let tile = product::TILE as usize;
         let chunk = p.chunk.unwrap_or(k).max(1);
-        let count = CubeCount::Static(
-            n.div_ceil(tile).max(1) as u32,
-            m.div_ceil(tile).max(1) as u32,
-            k.div_ceil(chunk).max(1) as u32,
-        );
+        let cubes = |side: u32| {
+            let tiles = |entries: usize| entries.div_ceil(side as usize).max(1) as u32;
+            [tiles(n), tiles(m), k.div_ceil(chunk).max(1) as u32]
+        };
+        let side = self.side(cubes);
+        let [x, y, z] = cubes(side);
+        let count = CubeCount::Static(x, y, z);
         // A macro: what tensor cores multiply is a type, which only their kernel has.
         macro_rules! multiply {
             ($kernel:ident, [$($of:ty)?], $how:expr) => {{
@@ -604,6 +616,7 @@ impl<R: Runtime> On<R> {
                         p.b_turned,
                         p.accumulate,
                         p.bias.is_some(),
+                        side,
                         $how,
                     );
                 }

@@ -68,12 +68,17 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     let mut add = |name: &str, kernel: Box<dyn CubeKernel>| all.push((name.to_owned(), kernel));
 
-    for (name, a_turned, b_turned, accumulate, with_bias) in [
+    for (form, side) in [
         ("product_forward", false, true, false, true),
         ("product_to_input", false, false, false, false),
         ("product_to_input_added", false, false, true, false),
         ("product_to_weights", true, false, false, false),
-    ] {
+    ]
+    .into_iter()
+    .flat_map(|form| product::SIDES.map(|side| (form, side)))
+    {
+        let (name, a_turned, b_turned, accumulate, with_bias) = form;
+        let name = &format!("{name}_{side}");
         let sizes = || product::SizesCompilationArg { m: (), n: (), k: () };
         let place = || product::PlaceCompilationArg { at: (), stride: () };
         // A macro: what tensor cores multiply is a type, which only their kernel has.
@@ -95,6 +100,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
                     b_turned,
                     accumulate,
                     with_bias,
+                    side,
                     $how,
                 );
                 add($name, Box::new(made));

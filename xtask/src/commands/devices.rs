@@ -136,13 +136,14 @@ mod check {
     use symbolic_transformer::explicit::Explicit;
     use symbolic_transformer::network::{Network, Noise};
     use symbolic_transformer::on_device::OnDevice;
-    use training::DeviceSpec;
+    use training::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
+    use training::{DeviceSpec, Resident as _};
 
     use super::CheckArgs;
     use crate::answer::{give, usage};
     use crate::run_folder;
 
-    /// One step of a model on both.
+    /// The gradient of a model on both, and an update as training makes it: forward, backward, norm, AdamW.
     struct Step {
         model: &'static str,
         rows: usize,
@@ -172,21 +173,32 @@ mod check {
             (0..sequences).map(|i| (0..=length).map(|t| token(i, t)).collect()).collect();
         let batch = Batch::new(texts.iter().map(Vec::as_slice));
         let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
-        let time = |network: &mut dyn Network| -> Result<(Vec<f32>, f64)> {
+        let gradient = |network: &mut dyn Network| -> Result<Vec<f32>> {
             let mut gradient = vec![0.0; theta.len()];
             network.gradient(&theta, &batch, noise, &mut gradient)?;
-            let mut times = Vec::new();
-            for _ in 0..3 {
-                let mut again = vec![0.0; theta.len()];
-                let clock = Instant::now();
-                network.gradient(&theta, &batch, noise, &mut again)?;
-                times.push(clock.elapsed().as_secs_f64());
-            }
-            times.sort_by(f64::total_cmp);
-            Ok((gradient, times.get(1).copied().unwrap_or(f64::NAN)))
+            Ok(gradient)
         };
-        let (found, seconds) = time(&mut there)?;
-        let (right, cpu) = time(&mut here)?;
+        let (found, right) = (gradient(&mut there)?, gradient(&mut here)?);
+        let seconds = updates(|number| {
+            let noise = Noise { update: number, ..noise };
+            if number == 1 {
+                there.load(&theta, &Moments::new(&theta, 0.0))?;
+            }
+            let loss = Network::gradient(&mut there, &[], &batch, noise, &mut [])?;
+            let (_, norm) = there.measure()?;
+            let factor = clip_factor(norm / loss.targets as f64, 1.0) / loss.targets as f64;
+            Ok(there.update(here.layout(), &ADAMW.into(), Update { number, lr: 1e-4, factor })?)
+        })?;
+        let (mut weights, mut moments) = (theta.clone(), Moments::new(&theta, 0.0));
+        let mut room = vec![0.0; theta.len()];
+        let cpu = updates(|number| {
+            let loss = here.gradient(&weights, &batch, Noise { update: number, ..noise }, &mut room)?;
+            let norm = global_norm(here.layout(), &room) / loss.targets as f64;
+            let factor = clip_factor(norm, 1.0) / loss.targets as f64;
+            let update = Update { number, lr: 1e-4, factor };
+            ADAMW.update(here.layout(), &mut weights, &mut moments, &mut room, update);
+            Ok(())
+        })?;
         let (mut apart, mut parameter) = (0.0, String::new());
         for p in here.layout().iter().filter(|p| !p.name.ends_with("key.bias")) {
             let of = |g: &[f32]| g.get(p.range.clone()).unwrap_or_default().to_vec();
@@ -200,6 +212,21 @@ mod check {
             }
         }
         Ok(Step { model, rows: batch.rows(), apart, parameter, seconds, cpu })
+    }
+
+    const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.0 };
+
+    /// Seconds of one update, as training makes it: the median of nine, after a first one.
+    fn updates(mut update: impl FnMut(u64) -> Result<()>) -> Result<f64> {
+        update(1)?;
+        let mut times = Vec::new();
+        for number in 2..11 {
+            let clock = Instant::now();
+            update(number)?;
+            times.push(clock.elapsed().as_secs_f64());
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times.get(4).copied().unwrap_or(f64::NAN))
     }
 
     fn row(c: &Checked) -> String {
@@ -254,7 +281,7 @@ mod check {
                 let verdict = if s.right() { "right" } else { "WRONG" };
                 let _ = writeln!(
                     text,
-                    "{verdict} a step of {:<17} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
+                    "{verdict} an update of {:<14} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
                     s.model,
                     format!("{} rows", s.rows),
                     s.apart,

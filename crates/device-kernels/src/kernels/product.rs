@@ -1,18 +1,27 @@
-//! The matrix product, in tiles of 64 × 64: a cube of 256 units, each with 4 × 4 sums, and two stages of shared memory,
-//! so that the next tile is fetched while one is multiplied. Where a device has tensor cores for numbers of sixteen bits, its
-//! planes multiply fragments of 16 × 16 × 16 of the same stages; sums are f32 in both.
+//! The matrix product, in tiles of 64 × 64 or 128 × 128: a cube of 256 units, each with 4 × 4 or 8 × 8 sums. The next stage of
+//! terms is on its way into registers while one in shared memory is multiplied. Where a device has tensor cores for numbers of
+//! sixteen bits, its planes multiply fragments of 16 × 16 × 16 of such tiles; sums are f32 in both. Terms are added in their order
+//! whatever the tile, so the tile changes no bit.
 
 use cubecl::{cmma, prelude::*};
 
 use crate::sixteen::Sixteen;
 
-/// Rows and columns of a tile.
-pub(crate) const TILE: u32 = 64;
-/// Terms of a stage.
-const DEPTH: u32 = 16;
-const STAGE: u32 = TILE * DEPTH;
+/// Rows and columns of a tile: the small one, and the large one for products that fill a device with them.
+pub(crate) const SIDES: [u32; 2] = [64, 128];
+/// Entries of a stage of one operand: 16 terms of a small tile, 8 of a large one.
+const STAGE: u32 = 1024;
+/// What a row of a stage is longer than the tile, so that neighbouring terms are in other banks of shared memory.
+const APART: u32 = 4;
 /// Units of a cube.
 pub(crate) const UNITS: u32 = 256;
+/// Entries of a stage that one unit brings, of each operand.
+const SHARE: u32 = STAGE / UNITS;
+
+/// Bytes of shared memory that a product of numbers of 32 bits in tiles of this side wants.
+pub(crate) fn shared_bytes(side: u32) -> usize {
+    (4 * (STAGE / side) * (side + APART)) as usize * size_of::<f32>()
+}
 
 /// Where a matrix stands in its buffer: entry (r, c) at `at + r·stride + c`, or the other way around where it is turned.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
@@ -63,26 +72,26 @@ fn to_f16(x: f32) -> f32 {
     select(size <= 0x7f80_0000u32, f32::reinterpret(sign | near), x)
 }
 
-/// One stage of one operand into shared memory, [DEPTH, TILE]: `wide` entries along the tile, `deep` along the terms.
-/// Reads run along the buffer's rows in both orders.
+/// The share of this unit of one stage of one operand: `wide` entries along the tile, `deep` along the terms; 0 beyond. Reads
+/// run along the buffer's rows in both orders.
 #[cube]
 #[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
-fn fetch<E: Numeric>(
+fn bring(
     from: &Array<f32>,
     place: Place,
-    to: &mut SharedMemory<E>,
-    stage: u32,
+    share: &mut Array<f32>,
     tile_at: u32,
     wide: u32,
     term_at: u32,
     deep: u32,
+    #[comptime] side: u32,
+    #[comptime] depth: u32,
     #[comptime] along_terms: bool,
-    #[comptime] round: Option<Sixteen>,
 ) {
     #[unroll]
-    for step in 0..STAGE / UNITS {
+    for step in 0..side * depth / UNITS {
         let e = step * UNITS + UNIT_POS;
-        let (w, d) = if along_terms { (e / DEPTH, e % DEPTH) } else { (e % TILE, e / TILE) };
+        let (w, d) = if along_terms { (e / depth, e % depth) } else { (e % side, e / side) };
         let inside = (tile_at + w < wide) && (term_at + d < deep);
         let mut value = 0.0f32;
         if inside {
@@ -93,13 +102,33 @@ fn fetch<E: Numeric>(
             };
             value = from[entry as usize];
         }
+        share[step as usize] = value;
+    }
+}
+
+/// The share of this unit goes to shared memory, [depth, side + APART].
+#[cube]
+fn put_down(
+    share: &Array<f32>,
+    to: &mut SharedMemory<f32>,
+    stage: u32,
+    #[comptime] side: u32,
+    #[comptime] depth: u32,
+    #[comptime] along_terms: bool,
+    #[comptime] round: Option<Sixteen>,
+) {
+    #[unroll]
+    for step in 0..SHARE {
+        let e = step * UNITS + UNIT_POS;
+        let (w, d) = if along_terms { (e / depth, e % depth) } else { (e % side, e / side) };
+        let mut value = share[step as usize];
         if comptime!(round == Some(Sixteen::Bf16)) {
             value = to_bf16(value);
         }
         if comptime!(round == Some(Sixteen::F16)) {
             value = to_f16(value);
         }
-        to[(stage * STAGE + d * TILE + w) as usize] = E::cast_from(value);
+        to[((stage * depth + d) * (side + APART) + w) as usize] = value;
     }
 }
 
@@ -121,61 +150,76 @@ pub(crate) fn product(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
+    #[comptime] side: u32,
     #[comptime] round: Option<Sixteen>,
 ) {
-    let mut left = SharedMemory::<f32>::new(2usize * STAGE as usize);
-    let mut right = SharedMemory::<f32>::new(2usize * STAGE as usize);
-    let row_at = CUBE_POS_Y * TILE;
-    let column_at = CUBE_POS_X * TILE;
+    let depth = comptime!(STAGE / side);
+    let length = comptime!(side + APART);
+    // Sums of a unit along one side: groups of four, 64 entries apart.
+    let own = comptime!(side / 16);
+    let mut left = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
+    let mut right = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
+    let row_at = CUBE_POS_Y * side;
+    let column_at = CUBE_POS_X * side;
     let begin = CUBE_POS_Z * chunk;
     let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
     let unit_row = (UNIT_POS / 16u32) * 4u32;
     let unit_column = (UNIT_POS % 16u32) * 4u32;
 
-    let mut sums = Array::<f32>::new(16usize);
+    let mut sums = Array::<f32>::new(comptime!((own * own) as usize));
     #[unroll]
-    for e in 0..16u32 {
+    for e in 0..own * own {
         sums[e as usize] = 0.0f32;
     }
-    let stages = (end - begin).div_ceil(DEPTH);
-    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, round);
-    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, round);
+    let mut of_left = Array::<f32>::new(SHARE as usize);
+    let mut of_right = Array::<f32>::new(SHARE as usize);
+    let stages = (end - begin).div_ceil(depth);
+    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, side, depth, !a_turned);
+    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, side, depth, b_turned);
+    put_down(&of_left, &mut left, 0u32, side, depth, !a_turned, round);
+    put_down(&of_right, &mut right, 0u32, side, depth, b_turned, round);
     sync_cube();
     for s in 0..stages {
         let stage = s % 2u32;
-        if s + 1u32 < stages {
-            let next = begin + (s + 1u32) * DEPTH;
-            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, round);
-            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, round);
+        let more = s + 1u32 < stages;
+        if more {
+            let next = begin + (s + 1u32) * depth;
+            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, side, depth, !a_turned);
+            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, side, depth, b_turned);
         }
         #[unroll]
-        for d in 0..DEPTH {
-            let at = stage * STAGE + d * TILE;
-            let mut x = Array::<f32>::new(4usize);
-            let mut y = Array::<f32>::new(4usize);
+        for d in 0..depth {
+            let at = (stage * depth + d) * length;
+            let mut x = Array::<f32>::new(comptime!(own as usize));
+            let mut y = Array::<f32>::new(comptime!(own as usize));
             #[unroll]
-            for i in 0..4u32 {
-                x[i as usize] = left[(at + unit_row + i) as usize];
-                y[i as usize] = right[(at + unit_column + i) as usize];
+            for i in 0..own {
+                let from = comptime!(i / 4 * 64 + i % 4);
+                x[i as usize] = left[(at + unit_row + from) as usize];
+                y[i as usize] = right[(at + unit_column + from) as usize];
             }
             #[unroll]
-            for i in 0..4u32 {
+            for i in 0..own {
                 #[unroll]
-                for j in 0..4u32 {
-                    let e = (i * 4u32 + j) as usize;
+                for j in 0..own {
+                    let e = (i * own + j) as usize;
                     sums[e] = fma(x[i as usize], y[j as usize], sums[e]);
                 }
             }
         }
+        if more {
+            put_down(&of_left, &mut left, 1u32 - stage, side, depth, !a_turned, round);
+            put_down(&of_right, &mut right, 1u32 - stage, side, depth, b_turned, round);
+        }
         sync_cube();
     }
     #[unroll]
-    for i in 0..4u32 {
+    for i in 0..own {
         #[unroll]
-        for j in 0..4u32 {
-            let row = row_at + unit_row + i;
-            let column = column_at + unit_column + j;
-            let sum = sums[(i * 4u32 + j) as usize];
+        for j in 0..own {
+            let row = row_at + unit_row + comptime!(i / 4 * 64 + i % 4);
+            let column = column_at + unit_column + comptime!(j / 4 * 64 + j % 4);
+            let sum = sums[(i * own + j) as usize];
             put(c, b, sum, row, column, sizes, c_place, bias_at, accumulate, with_bias);
         }
     }
@@ -211,11 +255,67 @@ fn put(
 
 /// Rows, columns and terms of a fragment.
 pub(crate) const FRAGMENT: usize = 16;
-/// Fragments of a tile along one side.
-const SIDE: u32 = TILE / FRAGMENT as u32;
+/// Terms of a stage on tensor cores.
+const DEPTH: u32 = 32;
+/// Bytes of shared memory that a product on tensor cores wants in large tiles: two stages, and a fragment of each of at most eight
+/// planes.
+pub(crate) const CORES_BYTES: usize =
+    2 * (SIDES[1] * (DEPTH + AWAY)) as usize * size_of::<u16>() + 8 * FRAGMENT * FRAGMENT * size_of::<f32>();
+/// What a row of such a stage is longer than what it holds: another bank, and still where a fragment may begin.
+const AWAY: u32 = 8;
+
+/// The share of this unit goes to shared memory as it lies in its buffer: [side, DEPTH + AWAY] along the terms, else
+/// [DEPTH, side + AWAY].
+#[cube]
+fn put_down_rounded<E: Float>(
+    share: &Array<f32>,
+    to: &mut SharedMemory<E>,
+    #[comptime] side: u32,
+    #[comptime] along_terms: bool,
+) {
+    #[unroll]
+    for step in 0..side * DEPTH / UNITS {
+        let e = step * UNITS + UNIT_POS;
+        let at = if along_terms {
+            (e / DEPTH) * (DEPTH + AWAY) + e % DEPTH
+        } else {
+            (e / side) * (side + AWAY) + e % side
+        };
+        to[at as usize] = E::cast_from(share[step as usize]);
+    }
+}
+
+/// A fragment of one operand, from the entry `at` along the tile and the term `term` on.
+#[cube]
+fn fragment<E: Float>(
+    from: &SharedMemory<E>,
+    at: u32,
+    term: u32,
+    #[comptime] ident: cmma::MatrixIdent,
+    #[comptime] side: u32,
+    #[comptime] along_terms: bool,
+) -> cmma::Matrix<E> {
+    let length = comptime!(if along_terms { DEPTH + AWAY } else { side + AWAY });
+    let size = comptime!((if along_terms { side * (DEPTH + AWAY) } else { DEPTH * (side + AWAY) }) as usize);
+    let rows = comptime!(if (ident == cmma::MatrixIdent::A) == along_terms {
+        cmma::MatrixLayout::RowMajor
+    } else {
+        cmma::MatrixLayout::ColMajor
+    });
+    let first = if along_terms { at * length + term } else { term * length + at };
+    cmma::Matrix::<E>::from_slice(
+        ident,
+        FRAGMENT,
+        FRAGMENT,
+        FRAGMENT,
+        rows,
+        &from.slice(first as usize, size),
+        length,
+    )
+}
 
 /// [`product`] of numbers that are rounded to sixteen bits, E, on tensor cores. `plane` is the number of units that work as
-/// one; each plane has fragments of one row of the tile.
+/// one; the planes share the tile out in two columns.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn product_on_cores<E: Float>(
@@ -232,23 +332,29 @@ pub(crate) fn product_on_cores<E: Float>(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
+    #[comptime] side: u32,
     #[comptime] plane: u32,
 ) {
-    let mut left = SharedMemory::<E>::new(2usize * STAGE as usize);
-    let mut right = SharedMemory::<E>::new(2usize * STAGE as usize);
-    let mut tile = SharedMemory::<f32>::new((TILE * TILE) as usize);
-    let row_at = CUBE_POS_Y * TILE;
-    let column_at = CUBE_POS_X * TILE;
+    let side_of = FRAGMENT as u32;
+    let planes = comptime!(UNITS / plane);
+    // Rows and columns of fragments that a plane has.
+    let own_rows = comptime!((side / (planes / 2) / FRAGMENT as u32) as usize);
+    let own_columns = comptime!((side / 2 / FRAGMENT as u32) as usize);
+    let room = comptime!(|along: bool| if along { side * (DEPTH + AWAY) } else { DEPTH * (side + AWAY) });
+    let mut left = SharedMemory::<E>::new(comptime!(room(!a_turned) as usize));
+    let mut right = SharedMemory::<E>::new(comptime!(room(b_turned) as usize));
+    let mut done = SharedMemory::<f32>::new(comptime!((planes as usize) * FRAGMENT * FRAGMENT));
+    let row_at = CUBE_POS_Y * side;
+    let column_at = CUBE_POS_X * side;
     let begin = CUBE_POS_Z * chunk;
     let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
-    let own = comptime!((SIDE * SIDE * plane / UNITS) as usize);
-    let first = (UNIT_POS / plane) * own as u32;
-    let row = (first / SIDE) * FRAGMENT as u32;
-    let column = (first % SIDE) * FRAGMENT as u32;
+    let own = UNIT_POS / plane;
+    let row = (own / 2u32) * comptime!(side / (planes / 2));
+    let column = (own % 2u32) * comptime!(side / 2);
 
     let mut sums = Sequence::<cmma::Matrix<f32>>::new();
     #[unroll]
-    for _ in 0..own {
+    for _ in 0..own_rows * own_columns {
         sums.push(cmma::Matrix::<f32>::from_value(
             cmma::MatrixIdent::Accumulator,
             FRAGMENT,
@@ -258,55 +364,58 @@ pub(crate) fn product_on_cores<E: Float>(
             0.0f32,
         ));
     }
+    let mut of_left = Array::<f32>::new(comptime!((side * DEPTH / UNITS) as usize));
+    let mut of_right = Array::<f32>::new(comptime!((side * DEPTH / UNITS) as usize));
     let stages = (end - begin).div_ceil(DEPTH);
-    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, None);
-    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, None);
-    sync_cube();
+    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, side, DEPTH, !a_turned);
+    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, side, DEPTH, b_turned);
     for s in 0..stages {
-        let stage = s % 2u32;
+        put_down_rounded::<E>(&of_left, &mut left, side, !a_turned);
+        put_down_rounded::<E>(&of_right, &mut right, side, b_turned);
+        sync_cube();
         if s + 1u32 < stages {
             let next = begin + (s + 1u32) * DEPTH;
-            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, None);
-            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, None);
+            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, side, DEPTH, !a_turned);
+            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, side, DEPTH, b_turned);
         }
-        let at = (stage * STAGE) as usize;
-        let x = cmma::Matrix::<E>::from_slice(
-            cmma::MatrixIdent::A,
-            FRAGMENT,
-            FRAGMENT,
-            FRAGMENT,
-            cmma::MatrixLayout::ColMajor,
-            &left.slice(at + row as usize, 2usize * STAGE as usize),
-            TILE,
-        );
         #[unroll]
-        for i in 0..own {
-            let y = cmma::Matrix::<E>::from_slice(
-                cmma::MatrixIdent::B,
-                FRAGMENT,
-                FRAGMENT,
-                FRAGMENT,
-                cmma::MatrixLayout::RowMajor,
-                &right.slice(at + column as usize + i * FRAGMENT, 2usize * STAGE as usize),
-                TILE,
-            );
-            cmma::execute::<E, E, f32, f32>(&x, &y, sums.index(i), sums.index(i));
+        for step in 0..comptime!(DEPTH / FRAGMENT as u32) {
+            let term = comptime!(step * FRAGMENT as u32);
+            let mut across = Sequence::<cmma::Matrix<E>>::new();
+            #[unroll]
+            for j in 0..own_columns {
+                let at = column + comptime!((j * FRAGMENT) as u32);
+                across.push(fragment::<E>(&right, at, term, cmma::MatrixIdent::B, side, b_turned));
+            }
+            #[unroll]
+            for i in 0..own_rows {
+                let at = row + comptime!((i * FRAGMENT) as u32);
+                let x = fragment::<E>(&left, at, term, cmma::MatrixIdent::A, side, !a_turned);
+                #[unroll]
+                for j in 0..own_columns {
+                    let sum = sums.index(i * own_columns + j);
+                    cmma::execute::<E, E, f32, f32>(&x, across.index(j), sum, sum);
+                }
+            }
         }
         sync_cube();
     }
+    let at = own * comptime!((FRAGMENT * FRAGMENT) as u32);
     #[unroll]
-    for i in 0..own {
-        let at = (row * TILE + column) as usize + i * FRAGMENT;
+    for f in 0..own_rows * own_columns {
         cmma::store(
-            &mut tile.slice_mut(at, (TILE * TILE) as usize),
-            sums.index(i),
-            TILE,
+            &mut done.slice_mut(at as usize, comptime!((planes as usize) * FRAGMENT * FRAGMENT)),
+            sums.index(f),
+            side_of,
             cmma::MatrixLayout::RowMajor,
         );
-    }
-    sync_cube();
-    for e in range_stepped(UNIT_POS, TILE * TILE, UNITS) {
-        let (r, t) = (row_at + e / TILE, column_at + e % TILE);
-        put(c, b, tile[e as usize], r, t, sizes, c_place, bias_at, accumulate, with_bias);
+        sync_cube();
+        let first_row = row_at + row + comptime!((f / own_columns * FRAGMENT) as u32);
+        let first_column = column_at + column + comptime!((f % own_columns * FRAGMENT) as u32);
+        for e in range_stepped(UNIT_POS % plane, side_of * side_of, plane) {
+            let (r, t) = (first_row + e / side_of, first_column + e % side_of);
+            put(c, b, done[(at + e) as usize], r, t, sizes, c_place, bias_at, accumulate, with_bias);
+        }
+        sync_cube();
     }
 }

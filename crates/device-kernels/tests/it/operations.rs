@@ -53,8 +53,14 @@ fn products() {
         m.multiply_in(made_of.map_or(Products::Single, Products::Rounded));
         // What a product is made of.
         let of = |x: f32| f64::from(made_of.map_or(x, |of| of.round(x)));
-        let (rows, inner, out) =
-            (1 + s.below(150) as usize, 1 + s.below(90) as usize, 1 + s.below(140) as usize);
+        // Every fifth is large enough for the large tiles.
+        let [rows, inner, out] = if case % 5 == 4 { [700, 300, 640] } else { [150, 90, 140] };
+        let least = if case % 5 == 4 { 0.7 } else { 0.0 };
+        let mut below = |most: usize| {
+            let from = (least * most as f64) as usize;
+            1 + from + s.below((most - from) as u64) as usize
+        };
+        let (rows, inner, out) = (below(rows), below(inner), below(out));
         let at = s.below(7) as usize;
         let (x, dy) = (normal(&mut s, rows * inner), normal(&mut s, rows * out));
         let theta = normal(&mut s, at + out * inner + out);
