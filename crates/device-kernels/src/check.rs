@@ -54,6 +54,9 @@ fn apart(found: &[f32], right: &[f32]) -> f64 {
     far.map(|d| if d.is_nan() { f64::INFINITY } else { d }).fold(0.0, f64::max) / largest
 }
 
+/// Runs that are timed together.
+const TOGETHER: u32 = 10;
+
 struct Bench<'a> {
     machine: &'a dyn Machine,
     done: Vec<Checked>,
@@ -76,10 +79,13 @@ impl Bench<'_> {
         let mut times = Vec::new();
         for _ in 0..5 {
             let clock = Instant::now();
-            run()?;
+            // Handed over together, as an update hands its operations over.
+            for _ in 0..TOGETHER {
+                run()?;
+            }
             // Waits for all that was handed over; one number comes back.
             self.machine.read(&probe)?;
-            times.push(clock.elapsed().as_secs_f64());
+            times.push(clock.elapsed().as_secs_f64() / f64::from(TOGETHER));
         }
         times.sort_by(f64::total_cmp);
         let seconds = times.get(2).copied().unwrap_or(f64::NAN);
@@ -121,20 +127,22 @@ fn products(bench: &mut Bench<'_>, rows: usize, d: usize, made_of: Products) -> 
     let (x, dy, theta) = (numbers(1, rows * d), numbers(2, rows * out), numbers(3, out * d + out));
     let (weight, bias) = theta.split_at(out * d);
     let (on_x, on_dy, on_theta) = (m.upload(&x), m.upload(&dy), m.upload(&theta));
+    // Tensor cores do not round their sums to the nearest.
+    let allowed = if matches!(made_of, Products::OnCores(_)) { 1e-5 } else { 3e-6 };
     let shape = Rows { rows, width: d };
     let (text, work) = (|| format!("{rows} × {d} → {out}"), 2.0 * (rows * d * out) as f64);
 
     let (y, mut right) = (m.room(rows * out), vec![0.0; rows * out]);
     let (of_x, of_dy, of_weight) = (all(&x), all(&dy), all(weight));
     Precision::Single.linear(&of_x, &of_weight, bias, &mut right, rows);
-    bench.compare(name("linear"), (text(), work), 3e-6, &y, &right, || {
+    bench.compare(name("linear"), (text(), work), allowed, &y, &right, || {
         m.linear(&on_x, &on_theta, 0, out * d, &y, shape, out);
         Ok(())
     })?;
 
     let (dx, mut right) = (m.room(rows * d), vec![0.0; rows * d]);
     Precision::Single.linear_backward_input(&of_dy, &of_weight, &mut right, rows, false);
-    bench.compare(name("linear, to its input"), (text(), work), 3e-6, &dx, &right, || {
+    bench.compare(name("linear, to its input"), (text(), work), allowed, &dx, &right, || {
         m.linear_backward_input(&on_dy, &on_theta, 0, &dx, shape, out, false);
         Ok(())
     })?;
@@ -146,7 +154,7 @@ fn products(bench: &mut Bench<'_>, rows: usize, d: usize, made_of: Products) -> 
     for dy in dy.chunks_exact(out) {
         dbias.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
     }
-    bench.compare(name("linear, to its weights"), (text(), work), 3e-6, &gradient, &right, || {
+    bench.compare(name("linear, to its weights"), (text(), work), allowed, &gradient, &right, || {
         m.fill(&gradient, 0.0);
         m.linear_backward_weights(&on_dy, &on_x, &gradient, 0, out * d, shape, out);
         Ok(())

@@ -21,6 +21,10 @@ use crate::sixteen::Sixteen;
 /// depends on nothing.
 const BLOCK: usize = 256;
 
+/// Small tiles that a product is cut into along its terms if it has fewer, and the fewest terms of a part.
+const ENOUGH: usize = 512;
+const LEAST: usize = 128;
+
 /// How long a reading waits for what was handed over before it. An update takes seconds where it takes longest, on a driver for
 /// the CPU.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -572,15 +576,32 @@ impl<R: Runtime> On<R> {
     }
 
     /// c ← α·a·b (+ c, + bias).
-    /// The side of the tiles of a product: the large one where there is room for it, and where its cubes are enough to keep half
+    /// The side of the tiles of a product: the large one where there is room for it, and where its cubes are enough to keep all
     /// of a device's multiprocessors busy.
     fn side(&self, cubes: impl Fn(u32) -> [u32; 3]) -> u32 {
         let [small, large] = product::SIDES;
         let hardware = &self.client.properties().hardware;
-        let enough = hardware.num_streaming_multiprocessors.unwrap_or(32) / 2;
-        let has_room =
-            product::shared_bytes(large).max(product::CORES_BYTES) <= hardware.max_shared_memory_size;
+        let enough = hardware.num_streaming_multiprocessors.unwrap_or(16);
+        let has_room = product::shared_bytes(large) <= hardware.max_shared_memory_size;
         if has_room && cubes(large).iter().product::<u32>() >= enough { large } else { small }
+    }
+
+    /// A product that is cut along its terms where its tiles alone are few: parts of it are summed in their order. The cut
+    /// depends on the sizes alone, so a result depends on no device.
+    fn multiply_in_parts(&self, p: Product<'_>) {
+        let (m, n, k) = p.sizes;
+        let side = product::SIDES[0] as usize;
+        let tiles = m.div_ceil(side) * n.div_ceil(side);
+        let chunk = k.div_ceil(ENOUGH.div_ceil(tiles.max(1))).next_multiple_of(64).max(LEAST);
+        let parts = k.div_ceil(chunk);
+        if parts < 2 {
+            return self.multiply_matrices(p);
+        }
+        let partial = self.room(parts * m * n);
+        let (total, bias) = (Part { of: p.c.0, at: p.c.1 }, p.bias.map(|at| (Part { of: p.b.0, at }, n)));
+        let whole = Product { c: (&partial, 0, n), bias: None, accumulate: false, chunk: Some(chunk), ..p };
+        self.multiply_matrices(whole);
+        self.totals(&partial, total, m * n, parts, bias, p.accumulate);
     }
 
     fn multiply_matrices(&self, p: Product<'_>) {
@@ -590,18 +611,20 @@ impl<R: Runtime> On<R> {
             let tiles = |entries: usize| entries.div_ceil(side as usize).max(1) as u32;
             [tiles(n), tiles(m), k.div_ceil(chunk).max(1) as u32]
         };
+        let count = |side: u32| {
+            let [x, y, z] = cubes(side);
+            CubeCount::Static(x, y, z)
+        };
         let side = self.side(cubes);
-        let [x, y, z] = cubes(side);
-        let count = CubeCount::Static(x, y, z);
         // A macro: what tensor cores multiply is a type, which only their kernel has.
         macro_rules! multiply {
-            ($kernel:ident, [$($of:ty)?], $how:expr) => {{
+            ($kernel:ident, [$($of:ty)?], $side:expr, [$($how:expr),*]) => {{
                 // SAFETY: every access of a kernel is inside the sizes that it is given, and these are those of its buffers.
                 #[expect(unsafe_code, reason = "bounds are checked in the kernel once, not at every access")]
                 unsafe {
                     product::$kernel::launch_unchecked::<$($of,)? R>(
                         &self.client,
-                        count,
+                        count($side),
                         CubeDim::new_1d(product::UNITS),
                         Self::arg(p.a.0),
                         Self::arg(p.b.0),
@@ -616,8 +639,7 @@ impl<R: Runtime> On<R> {
                         p.b_turned,
                         p.accumulate,
                         p.bias.is_some(),
-                        side,
-                        $how,
+                        $($how,)*
                     );
                 }
             }};
@@ -625,11 +647,11 @@ impl<R: Runtime> On<R> {
         let products = self.products.get();
         match (products, self.cores) {
             (Products::OnCores(of), Some((plane, _))) if self.has(products).is_ok() => match of {
-                Sixteen::Bf16 => multiply!(product_on_cores, [half::bf16], plane),
-                Sixteen::F16 => multiply!(product_on_cores, [half::f16], plane),
+                Sixteen::Bf16 => multiply!(product_on_cores, [half::bf16], product::SIDE, [plane]),
+                Sixteen::F16 => multiply!(product_on_cores, [half::f16], product::SIDE, [plane]),
             },
-            (Products::Rounded(round), _) => multiply!(product, [], Some(round)),
-            (Products::Single | Products::OnCores(_), _) => multiply!(product, [], None),
+            (Products::Rounded(round), _) => multiply!(product, [], side, [side, Some(round)]),
+            (Products::Single | Products::OnCores(_), _) => multiply!(product, [], side, [side, None]),
         }
     }
 }
@@ -661,6 +683,7 @@ fn cores<R: Runtime>(client: &ComputeClient<R>) -> Option<(u32, [bool; 2])> {
 }
 
 /// A product of matrices in buffers, each with its place and its stride.
+#[derive(Clone, Copy)]
 struct Product<'a> {
     a: (&'a Buffer, usize, usize),
     b: (&'a Buffer, usize, usize),
@@ -860,7 +883,7 @@ impl<R: Runtime> Machine for On<R> {
         shape: Rows,
         out: usize,
     ) {
-        self.multiply_matrices(Product {
+        self.multiply_in_parts(Product {
             a: (x, 0, shape.width),
             b: (theta, weight, shape.width),
             c: (y, 0, out),
@@ -883,7 +906,7 @@ impl<R: Runtime> Machine for On<R> {
         out: usize,
         accumulate: bool,
     ) {
-        self.multiply_matrices(Product {
+        self.multiply_in_parts(Product {
             a: (dy, 0, out),
             b: (theta, weight, shape.width),
             c: (dx, 0, shape.width),
@@ -1559,18 +1582,37 @@ impl<R: Runtime> On<R> {
         self.add_partial(&partial, total, shape.width, blocks);
     }
 
-    /// total\[at ..\] += the sum of `parts` stretches of `width` entries.
-    fn add_partial(&self, partial: &Buffer, total: Part<'_>, width: usize, parts: usize) {
+    /// total\[at ..\] ← the sum of `parts` stretches of `width` entries; with a bias of so many columns, and added to what is there.
+    fn totals(
+        &self,
+        partial: &Buffer,
+        total: Part<'_>,
+        width: usize,
+        parts: usize,
+        bias: Option<(Part<'_>, usize)>,
+        added: bool,
+    ) {
+        let (of, columns) = bias.unwrap_or((Part { of: &self.nothing, at: 0 }, 1));
         launch!(
             self,
             rows::column_totals,
             Self::entries(width),
             UNITS,
             Self::arg(partial),
+            Self::arg(of.of),
             Self::arg(total.of),
             total.at as u32,
+            of.at as u32,
+            columns as u32,
             width as u32,
             parts as u32,
+            added,
+            bias.is_some(),
         );
+    }
+
+    /// total\[at ..\] += the sum of `parts` stretches of `width` entries.
+    fn add_partial(&self, partial: &Buffer, total: Part<'_>, width: usize, parts: usize) {
+        self.totals(partial, total, width, parts, None, true);
     }
 }

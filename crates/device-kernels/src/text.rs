@@ -68,22 +68,17 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     let mut add = |name: &str, kernel: Box<dyn CubeKernel>| all.push((name.to_owned(), kernel));
 
-    for (form, side) in [
+    for (name, a_turned, b_turned, accumulate, with_bias) in [
         ("product_forward", false, true, false, true),
         ("product_to_input", false, false, false, false),
         ("product_to_input_added", false, false, true, false),
         ("product_to_weights", true, false, false, false),
-    ]
-    .into_iter()
-    .flat_map(|form| product::SIDES.map(|side| (form, side)))
-    {
-        let (name, a_turned, b_turned, accumulate, with_bias) = form;
-        let name = &format!("{name}_{side}");
+    ] {
         let sizes = || product::SizesCompilationArg { m: (), n: (), k: () };
         let place = || product::PlaceCompilationArg { at: (), stride: () };
         // A macro: what tensor cores multiply is a type, which only their kernel has.
         macro_rules! kernel {
-            ($name:expr, $kernel:ty, $how:expr) => {
+            ($name:expr, $kernel:ty, $($how:expr),*) => {
                 let made = <$kernel>::new(
                     settings(product::UNITS),
                     c(),
@@ -100,15 +95,16 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
                     b_turned,
                     accumulate,
                     with_bias,
-                    side,
-                    $how,
+                    $($how,)*
                 );
                 add($name, Box::new(made));
             };
         }
         type OnCores<E> = product::product_on_cores::ProductOnCores<E, WgpuRuntime>;
         let on_cores = |of: Sixteen| format!("{name}_{}{ON_CORES}", of.name());
-        kernel!(name, product::product::Product<WgpuRuntime>, None);
+        for side in product::SIDES {
+            kernel!(&format!("{name}_{side}"), product::product::Product<WgpuRuntime>, side, None);
+        }
         kernel!(&on_cores(Sixteen::Bf16), OnCores<half::bf16>, 32);
         kernel!(&on_cores(Sixteen::F16), OnCores<half::f16>, 32);
     }
@@ -217,10 +213,27 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         );
         add(if times { "column_blocks_times" } else { "column_blocks" }, Box::new(made));
     }
-    add(
-        "column_totals",
-        Box::new(rows::column_totals::ColumnTotals::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), (), ())),
-    );
+    for (name, added, with_bias) in [
+        ("column_totals_added", true, false),
+        ("column_totals", false, false),
+        ("column_totals_biased", false, true),
+    ] {
+        let made = rows::column_totals::ColumnTotals::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+            added,
+            with_bias,
+        );
+        add(name, Box::new(made));
+    }
     add(
         "add_groups",
         Box::new(rows::add_groups::AddGroups::<WgpuRuntime>::new(

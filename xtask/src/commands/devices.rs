@@ -129,6 +129,7 @@ mod check {
 
     use anyhow::Result;
     use device_kernels::check::Checked;
+    use device_kernels::{Products, Sixteen};
     use fol::notation::Code;
     use serde_json::json;
     use symbolic_transformer::batch::Batch;
@@ -146,6 +147,7 @@ mod check {
     /// The gradient of a model on both, and an update as training makes it: forward, backward, norm, AdamW.
     struct Step {
         model: &'static str,
+        products: Products,
         rows: usize,
         /// The largest distance of a parameter's gradient, over its length.
         apart: f64,
@@ -157,16 +159,31 @@ mod check {
     /// What is allowed of a whole step: its sums are longer than those of one operation.
     const ALLOWED: f64 = 1e-4;
 
+    /// And where numbers are rounded to sixteen bits on the way: one on the edge of two may fall to either side.
+    const ALLOWED_ROUNDED: f64 = 5e-3;
+
     impl Step {
         fn right(&self) -> bool {
-            self.apart <= ALLOWED
+            let rounded = self.products != Products::Single;
+            self.apart <= if rounded { ALLOWED_ROUNDED } else { ALLOWED }
         }
     }
 
-    fn step(model: &'static str, device: DeviceSpec, sequences: usize, length: usize) -> Result<Step> {
+    /// An update of a model of so many sequences of a length. What tensor cores make is compared with the same products of
+    /// rounded numbers without them, and all else with the CPU.
+    fn step(
+        model: &'static str,
+        device: DeviceSpec,
+        (sequences, length): (usize, usize),
+        products: Products,
+    ) -> Result<Step> {
         let config = ModelConfig::size(model).unwrap_or_else(|| unreachable!("a size that is named here"));
-        let mut there = OnDevice::new(config.clone(), &Code::PLAIN, device_kernels::open(device)?)?;
-        let mut here = Explicit::new(config)?;
+        let on_device = |products: Products| {
+            let network = OnDevice::new(config.clone(), &Code::PLAIN, device_kernels::open(device)?)?;
+            Ok::<_, anyhow::Error>(network.with_products(products)?)
+        };
+        let mut there = on_device(products)?;
+        let mut here = Explicit::new(config.clone())?;
         let theta = here.layout().initialise(0);
         let token = |i: usize, t: usize| ((i * 131 + t * 71) % 663) as u16;
         let texts: Vec<Vec<u16>> =
@@ -178,7 +195,11 @@ mod check {
             network.gradient(&theta, &batch, noise, &mut gradient)?;
             Ok(gradient)
         };
-        let (found, right) = (gradient(&mut there)?, gradient(&mut here)?);
+        let found = gradient(&mut there)?;
+        let right = match products {
+            Products::OnCores(of) => gradient(&mut on_device(Products::Rounded(of))?)?,
+            Products::Single | Products::Rounded(_) => gradient(&mut here)?,
+        };
         let seconds = updates(|number| {
             let noise = Noise { update: number, ..noise };
             if number == 1 {
@@ -199,19 +220,31 @@ mod check {
             ADAMW.update(here.layout(), &mut weights, &mut moments, &mut room, update);
             Ok(())
         })?;
-        let (mut apart, mut parameter) = (0.0, String::new());
-        for p in here.layout().iter().filter(|p| !p.name.ends_with("key.bias")) {
-            let of = |g: &[f32]| g.get(p.range.clone()).unwrap_or_default().to_vec();
-            let (a, b) = (of(&found), of(&right));
+        let distance = |a: &[f32], b: &[f32]| {
             let length = b.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
             let far =
-                a.iter().zip(&b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt();
-            let far = if far.is_finite() { far / length.max(1e-12) } else { f64::INFINITY };
+                a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt();
+            if far.is_finite() { far / length.max(1e-12) } else { f64::INFINITY }
+        };
+        // What is rounded may fall to either side, and a parameter of a small gradient is far off then: all of them together.
+        let (mut apart, mut parameter) = (distance(&found, &right), "all together".to_owned());
+        let each =
+            here.layout().iter().filter(|p| products == Products::Single && !p.name.ends_with("key.bias"));
+        for p in each {
+            let of = |g: &[f32]| g.get(p.range.clone()).unwrap_or_default().to_vec();
+            let far = distance(&of(&found), &of(&right));
             if far > apart {
                 (apart, parameter) = (far, p.name.clone());
             }
         }
-        Ok(Step { model, rows: batch.rows(), apart, parameter, seconds, cpu })
+        Ok(Step { model, products, rows: batch.rows(), apart, parameter, seconds, cpu })
+    }
+
+    fn precision(products: Products) -> &'static str {
+        match products {
+            Products::Single => "f32",
+            Products::OnCores(of) | Products::Rounded(of) => of.name(),
+        }
     }
 
     const ADAMW: AdamW = AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.0 };
@@ -254,9 +287,14 @@ mod check {
         let machine = device_kernels::open(device)?;
         let (rows, d) = if args.small { (512, 128) } else { (4096, 512) };
         let checked = device_kernels::check::operations(&*machine, rows, d)?;
-        let mut steps = vec![step("tiny", device, 64, 32)?];
+        let mut steps = vec![step("tiny", device, (64, 32), Products::Single)?];
         if !args.small {
-            steps.push(step("base", device, 32, 128)?);
+            // What a batch of formulas is, and longer ones.
+            let cores = Products::OnCores(Sixteen::Bf16);
+            let all = [Products::Single, cores].into_iter().filter(|&products| machine.has(products).is_ok());
+            for (products, shape) in all.flat_map(|products| [(products, (32, 17)), (products, (32, 128))]) {
+                steps.push(step("base", device, shape, products)?);
+            }
         }
         let wrong = checked.iter().any(|c| !c.right()) || steps.iter().any(|s| !s.right());
         let found = device_kernels::available().into_iter().find(|found| found.spec == device);
@@ -269,7 +307,7 @@ mod check {
                 "seconds": c.seconds, "flop": c.operations,
             })).collect::<Vec<_>>(),
             "steps": steps.iter().map(|s| json!({
-                "model": s.model, "rows": s.rows, "apart": s.apart, "parameter": s.parameter,
+                "model": s.model, "precision": precision(s.products), "rows": s.rows, "apart": s.apart, "parameter": s.parameter,
                 "seconds": s.seconds, "seconds_cpu": s.cpu,
             })).collect::<Vec<_>>(),
         });
@@ -283,7 +321,7 @@ mod check {
                     text,
                     "{verdict} an update of {:<14} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
                     s.model,
-                    format!("{} rows", s.rows),
+                    format!("{} rows, {}", s.rows, precision(s.products)),
                     s.apart,
                     s.seconds * 1e3,
                     s.cpu * 1e3,

@@ -72,6 +72,12 @@ fn to_f16(x: f32) -> f32 {
     select(size <= 0x7f80_0000u32, f32::reinterpret(sign | near), x)
 }
 
+/// A number that a kernel was told, in a register: where it was told is read again behind every barrier.
+#[cube]
+fn at_hand(x: u32) -> u32 {
+    RuntimeCell::<u32>::new(x).read()
+}
+
 /// The share of this unit of one stage of one operand: `wide` entries along the tile, `deep` along the terms; 0 beyond. Reads
 /// run along the buffer's rows in both orders.
 #[cube]
@@ -93,16 +99,14 @@ fn bring(
         let e = step * UNITS + UNIT_POS;
         let (w, d) = if along_terms { (e / depth, e % depth) } else { (e % side, e / side) };
         let inside = (tile_at + w < wide) && (term_at + d < deep);
-        let mut value = 0.0f32;
-        if inside {
-            let entry = if along_terms {
-                place.at + (tile_at + w) * place.stride + term_at + d
-            } else {
-                place.at + (term_at + d) * place.stride + tile_at + w
-            };
-            value = from[entry as usize];
-        }
-        share[step as usize] = value;
+        let entry = if along_terms {
+            place.at + (tile_at + w) * place.stride + term_at + d
+        } else {
+            place.at + (term_at + d) * place.stride + tile_at + w
+        };
+        // No branch around a reading, so that all of a share are under way together.
+        let value = from[select(inside, entry, place.at) as usize];
+        share[step as usize] = select(inside, value, 0.0f32);
     }
 }
 
@@ -159,6 +163,10 @@ pub(crate) fn product(
     let own = comptime!(side / 16);
     let mut left = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
     let mut right = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
+    let sizes = Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) };
+    let a_place = Place { at: at_hand(a_place.at), stride: at_hand(a_place.stride) };
+    let b_place = Place { at: at_hand(b_place.at), stride: at_hand(b_place.stride) };
+    let c_place = Place { at: at_hand(c_place.at), stride: at_hand(c_place.stride) };
     let row_at = CUBE_POS_Y * side;
     let column_at = CUBE_POS_X * side;
     let begin = CUBE_POS_Z * chunk;
@@ -257,29 +265,23 @@ fn put(
 pub(crate) const FRAGMENT: usize = 16;
 /// Terms of a stage on tensor cores.
 const DEPTH: u32 = 32;
-/// Bytes of shared memory that a product on tensor cores wants in large tiles: two stages, and a fragment of each of at most eight
-/// planes.
-pub(crate) const CORES_BYTES: usize =
-    2 * (SIDES[1] * (DEPTH + AWAY)) as usize * size_of::<u16>() + 8 * FRAGMENT * FRAGMENT * size_of::<f32>();
+/// Rows and columns of a tile on tensor cores. In larger ones a cube has the registers of a multiprocessor to itself, and waits
+/// for its fragments: on an H200 such tiles were slower (0.47 ms beside 0.34).
+pub(crate) const SIDE: u32 = SIDES[0];
 /// What a row of such a stage is longer than what it holds: another bank, and still where a fragment may begin.
 const AWAY: u32 = 8;
 
-/// The share of this unit goes to shared memory as it lies in its buffer: [side, DEPTH + AWAY] along the terms, else
-/// [DEPTH, side + AWAY].
+/// The share of this unit goes to shared memory as it lies in its buffer: [SIDE, DEPTH + AWAY] along the terms, else
+/// [DEPTH, SIDE + AWAY].
 #[cube]
-fn put_down_rounded<E: Float>(
-    share: &Array<f32>,
-    to: &mut SharedMemory<E>,
-    #[comptime] side: u32,
-    #[comptime] along_terms: bool,
-) {
+fn put_down_rounded<E: Float>(share: &Array<f32>, to: &mut SharedMemory<E>, #[comptime] along_terms: bool) {
     #[unroll]
-    for step in 0..side * DEPTH / UNITS {
+    for step in 0..SIDE * DEPTH / UNITS {
         let e = step * UNITS + UNIT_POS;
         let at = if along_terms {
             (e / DEPTH) * (DEPTH + AWAY) + e % DEPTH
         } else {
-            (e / side) * (side + AWAY) + e % side
+            (e / SIDE) * (SIDE + AWAY) + e % SIDE
         };
         to[at as usize] = E::cast_from(share[step as usize]);
     }
@@ -292,11 +294,10 @@ fn fragment<E: Float>(
     at: u32,
     term: u32,
     #[comptime] ident: cmma::MatrixIdent,
-    #[comptime] side: u32,
     #[comptime] along_terms: bool,
 ) -> cmma::Matrix<E> {
-    let length = comptime!(if along_terms { DEPTH + AWAY } else { side + AWAY });
-    let size = comptime!((if along_terms { side * (DEPTH + AWAY) } else { DEPTH * (side + AWAY) }) as usize);
+    let length = comptime!(if along_terms { DEPTH + AWAY } else { SIDE + AWAY });
+    let size = comptime!((if along_terms { SIDE * (DEPTH + AWAY) } else { DEPTH * (SIDE + AWAY) }) as usize);
     let rows = comptime!(if (ident == cmma::MatrixIdent::A) == along_terms {
         cmma::MatrixLayout::RowMajor
     } else {
@@ -332,25 +333,28 @@ pub(crate) fn product_on_cores<E: Float>(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
-    #[comptime] side: u32,
     #[comptime] plane: u32,
 ) {
-    let side_of = FRAGMENT as u32;
+    let fragment_side = FRAGMENT as u32;
     let planes = comptime!(UNITS / plane);
     // Rows and columns of fragments that a plane has.
-    let own_rows = comptime!((side / (planes / 2) / FRAGMENT as u32) as usize);
-    let own_columns = comptime!((side / 2 / FRAGMENT as u32) as usize);
-    let room = comptime!(|along: bool| if along { side * (DEPTH + AWAY) } else { DEPTH * (side + AWAY) });
+    let own_rows = comptime!((SIDE / (planes / 2) / FRAGMENT as u32) as usize);
+    let own_columns = comptime!((SIDE / 2 / FRAGMENT as u32) as usize);
+    let room = comptime!(|along: bool| if along { SIDE * (DEPTH + AWAY) } else { DEPTH * (SIDE + AWAY) });
     let mut left = SharedMemory::<E>::new(comptime!(room(!a_turned) as usize));
     let mut right = SharedMemory::<E>::new(comptime!(room(b_turned) as usize));
     let mut done = SharedMemory::<f32>::new(comptime!((planes as usize) * FRAGMENT * FRAGMENT));
-    let row_at = CUBE_POS_Y * side;
-    let column_at = CUBE_POS_X * side;
+    let sizes = Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) };
+    let a_place = Place { at: at_hand(a_place.at), stride: at_hand(a_place.stride) };
+    let b_place = Place { at: at_hand(b_place.at), stride: at_hand(b_place.stride) };
+    let c_place = Place { at: at_hand(c_place.at), stride: at_hand(c_place.stride) };
+    let row_at = CUBE_POS_Y * SIDE;
+    let column_at = CUBE_POS_X * SIDE;
     let begin = CUBE_POS_Z * chunk;
     let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
     let own = UNIT_POS / plane;
-    let row = (own / 2u32) * comptime!(side / (planes / 2));
-    let column = (own % 2u32) * comptime!(side / 2);
+    let row = (own / 2u32) * comptime!(SIDE / (planes / 2));
+    let column = (own % 2u32) * comptime!(SIDE / 2);
 
     let mut sums = Sequence::<cmma::Matrix<f32>>::new();
     #[unroll]
@@ -364,19 +368,19 @@ pub(crate) fn product_on_cores<E: Float>(
             0.0f32,
         ));
     }
-    let mut of_left = Array::<f32>::new(comptime!((side * DEPTH / UNITS) as usize));
-    let mut of_right = Array::<f32>::new(comptime!((side * DEPTH / UNITS) as usize));
+    let mut of_left = Array::<f32>::new(comptime!((SIDE * DEPTH / UNITS) as usize));
+    let mut of_right = Array::<f32>::new(comptime!((SIDE * DEPTH / UNITS) as usize));
     let stages = (end - begin).div_ceil(DEPTH);
-    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, side, DEPTH, !a_turned);
-    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, side, DEPTH, b_turned);
+    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, SIDE, DEPTH, !a_turned);
+    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, SIDE, DEPTH, b_turned);
     for s in 0..stages {
-        put_down_rounded::<E>(&of_left, &mut left, side, !a_turned);
-        put_down_rounded::<E>(&of_right, &mut right, side, b_turned);
+        put_down_rounded::<E>(&of_left, &mut left, !a_turned);
+        put_down_rounded::<E>(&of_right, &mut right, b_turned);
         sync_cube();
         if s + 1u32 < stages {
             let next = begin + (s + 1u32) * DEPTH;
-            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, side, DEPTH, !a_turned);
-            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, side, DEPTH, b_turned);
+            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, SIDE, DEPTH, !a_turned);
+            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, SIDE, DEPTH, b_turned);
         }
         #[unroll]
         for step in 0..comptime!(DEPTH / FRAGMENT as u32) {
@@ -385,12 +389,12 @@ pub(crate) fn product_on_cores<E: Float>(
             #[unroll]
             for j in 0..own_columns {
                 let at = column + comptime!((j * FRAGMENT) as u32);
-                across.push(fragment::<E>(&right, at, term, cmma::MatrixIdent::B, side, b_turned));
+                across.push(fragment::<E>(&right, at, term, cmma::MatrixIdent::B, b_turned));
             }
             #[unroll]
             for i in 0..own_rows {
                 let at = row + comptime!((i * FRAGMENT) as u32);
-                let x = fragment::<E>(&left, at, term, cmma::MatrixIdent::A, side, !a_turned);
+                let x = fragment::<E>(&left, at, term, cmma::MatrixIdent::A, !a_turned);
                 #[unroll]
                 for j in 0..own_columns {
                     let sum = sums.index(i * own_columns + j);
@@ -406,14 +410,14 @@ pub(crate) fn product_on_cores<E: Float>(
         cmma::store(
             &mut done.slice_mut(at as usize, comptime!((planes as usize) * FRAGMENT * FRAGMENT)),
             sums.index(f),
-            side_of,
+            fragment_side,
             cmma::MatrixLayout::RowMajor,
         );
         sync_cube();
         let first_row = row_at + row + comptime!((f / own_columns * FRAGMENT) as u32);
         let first_column = column_at + column + comptime!((f % own_columns * FRAGMENT) as u32);
-        for e in range_stepped(UNIT_POS % plane, side_of * side_of, plane) {
-            let (r, t) = (first_row + e / side_of, first_column + e % side_of);
+        for e in range_stepped(UNIT_POS % plane, fragment_side * fragment_side, plane) {
+            let (r, t) = (first_row + e / fragment_side, first_column + e % fragment_side);
             put(c, b, done[(at + e) as usize], r, t, sizes, c_place, bias_at, accumulate, with_bias);
         }
         sync_cube();

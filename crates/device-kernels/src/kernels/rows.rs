@@ -363,16 +363,35 @@ pub(crate) fn column_blocks(
     }
 }
 
-/// total\[at + c\] ← total\[at + c\] + Σ partial\[b, c\], block after block.
+/// total\[at + c\] ← Σ partial\[b, c\], block after block; and what was there, and a bias of every `columns` entries, which stands
+/// in the buffer `theta`.
 #[cube(launch_unchecked)]
-pub(crate) fn column_totals(partial: &Array<f32>, total: &mut Array<f32>, at: u32, width: u32, blocks: u32) {
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn column_totals(
+    partial: &Array<f32>,
+    theta: &Array<f32>,
+    total: &mut Array<f32>,
+    at: u32,
+    bias_at: u32,
+    columns: u32,
+    width: u32,
+    blocks: u32,
+    #[comptime] added: bool,
+    #[comptime] with_bias: bool,
+) {
     let c = entry();
     if c < width {
         let mut sum = 0.0f32;
         for b in 0..blocks {
             sum += partial[(b * width + c) as usize];
         }
-        total[(at + c) as usize] += sum;
+        if with_bias {
+            sum += theta[(bias_at + c % columns) as usize];
+        }
+        if added {
+            sum += total[(at + c) as usize];
+        }
+        total[(at + c) as usize] = sum;
     }
 }
 

@@ -427,9 +427,22 @@ fn what_cannot_be_is_refused() {
     let loss = Network::gradient(&mut there, &bad, &fine, noise, &mut gradient).unwrap();
     assert!(loss.sum.is_nan() && gradient.iter().any(|g| g.is_nan()), "{}", loss.sum);
     assert!(Network::gradient(&mut there, &[], &fine, noise, &mut []).is_err());
-    let none = device_kernels::open(DeviceSpec::Vulkan(77)).err().unwrap().to_string();
-    assert!(none.contains("vulkan:77") && none.contains("vulkan:0"), "{none}");
-    assert!(device_kernels::open(DeviceSpec::Cuda(0)).is_err());
+    let beyond = match tested() {
+        DeviceSpec::Cuda(_) => DeviceSpec::Cuda(77),
+        DeviceSpec::Rocm(_) => DeviceSpec::Rocm(77),
+        _ => DeviceSpec::Vulkan(77),
+    };
+    let none = device_kernels::open(beyond).err().unwrap().to_string();
+    assert!(none.contains(&beyond.to_string()), "{none}");
+    assert!(!matches!(beyond, DeviceSpec::Vulkan(_)) || none.contains("vulkan:0"), "{none}");
+    assert!(device_kernels::open(DeviceSpec::Cpu).is_err());
+    let missing = [DeviceSpec::Cuda(0), DeviceSpec::Rocm(0), DeviceSpec::Metal(0)];
+    for spec in missing.into_iter().filter(|spec| !spec.has_kernels()) {
+        assert!(
+            device_kernels::open(spec).err().unwrap().to_string().contains("without the feature"),
+            "{spec}"
+        );
+    }
     // The composed engine is not there, and nothing runs on the CPU in its place.
     assert!(DeviceSpec::Vulkan(0).check_built().is_ok());
     assert!(DeviceSpec::Vulkan(0).open().unwrap_err().to_string().contains("composed engines"));
