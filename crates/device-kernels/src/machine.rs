@@ -576,12 +576,12 @@ impl<R: Runtime> On<R> {
     }
 
     /// c ← α·a·b (+ c, + bias).
-    /// The side of the tiles of a product: the large one where there is room for it, and where its cubes are enough to keep all
-    /// of a device's multiprocessors busy.
+    /// The side of the tiles of a product: the large one where there is room for it, and where its cubes keep nearly all of a
+    /// device's multiprocessors busy (4,096 rows of width 512 are 128 of them, for the 132 of an H200).
     fn side(&self, cubes: impl Fn(u32) -> [u32; 3]) -> u32 {
         let [small, large] = product::SIDES;
         let hardware = &self.client.properties().hardware;
-        let enough = hardware.num_streaming_multiprocessors.unwrap_or(16);
+        let enough = hardware.num_streaming_multiprocessors.unwrap_or(16) * 7 / 8;
         let has_room = product::shared_bytes(large) <= hardware.max_shared_memory_size;
         if has_room && cubes(large).iter().product::<u32>() >= enough { large } else { small }
     }

@@ -20,7 +20,10 @@ pub(crate) fn exponential(x: f32) -> f32 {
     let p = fma(p, r, 1.0f32);
     let p = fma(p, r, 1.0f32);
     let power = f32::reinterpret(u32::cast_from(i32::cast_from(n) + 127i32) << 23u32);
-    select(below < -87.3f32, 0.0f32, p * power)
+    let value = select(below < -87.3f32, 0.0f32, p * power);
+    // What is not a number stays none, by its bits: a driver may make of the first line the lesser of two, which forgets it
+    // (NVIDIA's for Vulkan does).
+    select((u32::reinterpret(x) & 0x7fff_ffffu32) > 0x7f80_0000u32, x, value)
 }
 
 /// A 64-bit number in two halves: not every device has one.
