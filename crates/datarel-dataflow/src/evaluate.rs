@@ -55,7 +55,7 @@ pub fn evaluate(
         return Err(Refusal::Process { process: *process, processes: hosts.len() });
     }
     let job = Arc::new(Job::new(database, rules, goals)?);
-    let shared = Arc::new(Shared::new(options.limits.tuples, options.limits.stop.clone()));
+    let shared = Shared::new(&options.limits);
     let found = Arc::new(Found::default());
     let workers = {
         let (job, shared, found, local) =

@@ -73,7 +73,7 @@ impl Maintained {
         options: &Options,
     ) -> Result<(Maintained, Vec<Change>), Refusal> {
         let job = Arc::new(Job::new(database, rules, goals)?);
-        let shared = Arc::new(Shared::new(options.limits.tuples, options.limits.stop.clone()));
+        let shared = Shared::new(&options.limits);
         let found = Arc::new(Found::default());
         let (tell, done) = channel();
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..options.workers).map(|_| channel::<Batch>()).unzip();

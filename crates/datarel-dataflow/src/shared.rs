@@ -1,9 +1,10 @@
 //! What the workers of one process share: limits, and what went wrong first.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use datarel::{Failure, RelationId};
+use datarel::{Failure, Limits, RelationId};
 use smallvec::SmallVec;
 
 use crate::refusal::Refusal;
@@ -35,12 +36,44 @@ pub(crate) struct Shared {
     tuples: AtomicI64,
     /// The most that it may hold.
     most: i64,
+    /// The relation that grew last.
+    growing: AtomicU32,
     trouble: Mutex<Option<Trouble>>,
 }
 
+/// How often a process looks at its memory: what the dataflow takes in that time is small beside what is left (2 GB/s of 12 GB).
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Bytes of memory that this process has, where the system tells.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
+}
+
+/// Halts what outgrows its memory, until it has ended.
+fn look_at_memory(shared: &Weak<Shared>, limit: u64) {
+    while let Some(shared) = shared.upgrade() {
+        if let Some(needed) = resident().filter(|bytes| *bytes > limit) {
+            let relation = RelationId(shared.growing.load(Ordering::Relaxed));
+            return shared.fail(trouble(&Refusal::Failure(Failure::Bytes { relation, needed, limit })));
+        }
+        drop(shared);
+        std::thread::sleep(LOOK);
+    }
+}
+
 impl Shared {
-    pub(crate) fn new(tuples: u64, stop: Option<Arc<AtomicBool>>) -> Shared {
-        Shared { most: i64::try_from(tuples).unwrap_or(i64::MAX), stop, ..Shared::default() }
+    /// What is shared under these limits. Arrangements hold more than tuples, so bytes are those of the whole process, looked at
+    /// by a thread that ends with what is shared.
+    pub(crate) fn new(limits: &Limits) -> Arc<Shared> {
+        let most = i64::try_from(limits.tuples).unwrap_or(i64::MAX);
+        let shared = Arc::new(Shared { most, stop: limits.stop.clone(), ..Shared::default() });
+        if limits.bytes < u64::MAX && resident().is_some() {
+            let (watched, bytes) = (Arc::downgrade(&shared), limits.bytes);
+            std::thread::spawn(move || look_at_memory(&watched, bytes));
+        }
+        shared
     }
 
     /// Whether nothing more is to be derived.
@@ -68,6 +101,7 @@ impl Shared {
 
     /// A relation holds so many tuples more.
     pub(crate) fn grow(&self, relation: RelationId, by: isize) {
+        self.growing.store(relation.0, Ordering::Relaxed);
         let tuples = self.tuples.fetch_add(by as i64, Ordering::Relaxed) + by as i64;
         if tuples > self.most && !self.halted.load(Ordering::Relaxed) {
             let limit = self.most.unsigned_abs();
@@ -86,6 +120,9 @@ pub(crate) fn trouble(refusal: &Refusal) -> Trouble {
         Refusal::Failure(Failure::Divergence { relation, rounds, tuples }) => {
             (3, relation.0, Row::new(), *rounds, *tuples)
         }
+        Refusal::Failure(Failure::Bytes { relation, needed, limit }) => {
+            (5, relation.0, Row::new(), *needed, *limit)
+        }
         Refusal::Constant { rule } => (4, u32::try_from(*rule).unwrap_or(u32::MAX), Row::new(), 0, 0),
         _ => (0, 0, Row::new(), 0, 0),
     }
@@ -99,6 +136,7 @@ pub(crate) fn refusal((kind, of, tuple, first, second): Trouble) -> Refusal {
         2 => Failure::Overflow { relation, tuple: tuple.to_vec() }.into(),
         3 => Failure::Divergence { relation, rounds: first, tuples: second }.into(),
         4 => Refusal::Constant { rule: of as usize },
+        5 => Failure::Bytes { relation, needed: first, limit: second }.into(),
         _ => Failure::Interrupted.into(),
     }
 }
@@ -114,6 +152,7 @@ mod tests {
             Failure::Tuples { relation, limit: 5 }.into(),
             Failure::Overflow { relation, tuple: vec![1, 2] }.into(),
             Failure::Divergence { relation, rounds: 7, tuples: 4 }.into(),
+            Failure::Bytes { relation, needed: 9, limit: 8 }.into(),
             Refusal::Constant { rule: 2 },
             Failure::Interrupted.into(),
         ];
@@ -122,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_first_trouble_is_kept() {
-        let shared = Shared::new(2, None);
+        let limits = Limits { tuples: 2, ..Limits::default() };
+        let shared = Shared::new(&limits);
         shared.grow(RelationId(0), 2);
         assert!(!shared.halted() && shared.trouble().is_none());
         shared.grow(RelationId(1), 1);
@@ -132,6 +172,6 @@ mod tests {
             Some(Failure::Tuples { relation: RelationId(1), limit: 2 }.into())
         );
         let stop = Arc::new(AtomicBool::new(true));
-        assert!(Shared::new(2, Some(stop)).halted());
+        assert!(Shared::new(&Limits { stop: Some(stop), ..limits }).halted());
     }
 }

@@ -178,3 +178,17 @@ fn constructs_that_are_no_rules_are_named() {
         assert_eq!(of(&["--workers", "2"]), plain, "{text}");
     }
 }
+
+/// Arrangements take more than the tuples in them: the memory of the process is what is looked at.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_outgrows_its_memory_is_refused() {
+    let mut text: String = (0..3000).map(|n| format!("N({n})\n")).collect();
+    text.push_str("P(x, y) <- N(x), N(y)\nP(0, y)?\n");
+    let folder = with_program(&text);
+    let call = ["run", "p.tl", "--workers", "2", "--max-bytes", "150000000"];
+    let (status, found, said) = tl(folder.path(), &call, "");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("error[budget]") && said.contains("150000000"), "{said}");
+    assert!(found.is_empty(), "{found}");
+}
