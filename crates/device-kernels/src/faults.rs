@@ -1,6 +1,8 @@
 //! What a driver says when nobody asked it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+use std::time::{Duration, Instant};
 
 /// The lines of a driver's message that say something, in one.
 pub(crate) fn short(text: &str) -> String {
@@ -8,6 +10,10 @@ pub(crate) fn short(text: &str) -> String {
     let useful = lines.filter(|line| !line.starts_with("Caused by") && !line.contains("acktrace"));
     useful.take(12).collect::<Vec<_>>().join(" / ")
 }
+
+/// So long after another fault a loss may still be told: not before what was handed over earlier has ended.
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+const SOON: Duration = Duration::from_secs(2);
 
 /// The first fault of a device, mostly one that its driver told of by itself, for whoever reads from it next.
 #[derive(Debug, Clone, Default)]
@@ -40,10 +46,17 @@ impl Faults {
     pub(crate) fn why(&self) -> Option<String> {
         #[cfg(any(feature = "vulkan", feature = "metal"))]
         {
-            // Whether it could be asked is not the question here.
-            let _ = self.device.as_ref().map(|device| device.poll(wgpu::PollType::Poll));
-            if let Some(lost) = self.told().lost.clone() {
-                return Some(lost);
+            let until = Instant::now() + SOON;
+            while let Some(device) = &self.device {
+                // Whether it could be asked is not the question here.
+                let _ = device.poll(wgpu::PollType::Poll);
+                if let Some(lost) = self.told().lost.clone() {
+                    return Some(lost);
+                }
+                if Instant::now() >= until {
+                    break;
+                }
+                std::thread::sleep(SOON / 100);
             }
         }
         self.told().other.clone()

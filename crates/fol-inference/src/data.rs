@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use fol::data::Options;
 use fol::error::{Kind, Refusal};
 use fol::symbol::SymbolId;
 use fol::task::Task;
@@ -163,15 +164,6 @@ pub enum Outcome {
     Part(usize),
     /// It was stopped; the files that are done stay.
     Cancelled,
-}
-
-/// What a run is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
-    /// The files of shard I of N alone.
-    pub shard: Option<(u64, u64)>,
-    /// Replaces a data set of another configuration.
-    pub force: bool,
 }
 
 /// Who looks on, and who may stop it.

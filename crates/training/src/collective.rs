@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Refusal, Result};
 use crate::parameters::Layout;
@@ -240,13 +240,13 @@ fn from_subtrees(node: &Range<usize>, sums: &mut BTreeMap<(usize, usize), Vec<f3
 pub(crate) type Cost = (f64, u64);
 
 /// The sum of the gradients of all pieces, of `len` numbers each, on top of every rank's stack; and their losses, summed in the
-/// order of pieces.
+/// order of pieces, with the seconds that the sum took from when the last rank had its gradients.
 pub(crate) fn sum_of_pieces(
     others: &mut dyn Collective,
     pieces: usize,
     len: usize,
     stack: &mut dyn Stack,
-) -> Result<Cost> {
+) -> Result<(Cost, f64)> {
     let (rank, world) = (others.rank(), others.world());
     let of_rank = |rank: usize| {
         let mut found = Vec::new();
@@ -278,8 +278,10 @@ pub(crate) fn sum_of_pieces(
         }
     }
     if world == 1 {
-        return Ok(loss);
+        return Ok((loss, 0.0));
     }
+    // Everybody has said its losses, so everybody has its gradients.
+    let clock = Instant::now();
     // Of each subtree every rank gets its slice, adds the tree up, and gives its slice of the sum to all.
     let slice = |rank: usize| rank * len / world..(rank + 1) * len / world;
     let to = (0..world).map(|rank| {
@@ -306,7 +308,7 @@ pub(crate) fn sum_of_pieces(
         return Err(Refusal::Others("the slices of a gradient do not make a whole".to_owned()));
     }
     stack.put(whole)?;
-    Ok(loss)
+    Ok((loss, clock.elapsed().as_secs_f64()))
 }
 
 /// Refuses what no number of processes could agree on: pieces that the ranks do not divide.
@@ -429,7 +431,7 @@ mod tests {
         of: &dyn Fn(usize) -> Vec<f32>,
     ) -> (Vec<f32>, Cost) {
         let mut known = Known { of, stack: Vec::new(), losses: Vec::new() };
-        let loss = sum_of_pieces(others, pieces, len, &mut known).unwrap();
+        let (loss, _) = sum_of_pieces(others, pieces, len, &mut known).unwrap();
         assert_eq!(known.stack.len(), 1, "the sum alone");
         (known.take().unwrap(), loss)
     }

@@ -13,7 +13,7 @@ use crate::error::{Refusal, Result};
 use crate::files;
 
 /// The fields that depend on the clock or the machine.
-pub const TIME_FIELDS: [&str; 4] = ["seconds", "targets_per_second", "waited", "clock"];
+pub const TIME_FIELDS: [&str; 5] = ["seconds", "targets_per_second", "waited", "summed", "clock"];
 
 /// The file, open for appending.
 #[derive(Debug)]

@@ -226,6 +226,8 @@ struct Watch {
     elsewhere: f64,
     /// Seconds of conversations with other ranks, waiting for them included.
     waited: f64,
+    /// Seconds of these in which numbers went between ranks: from when the last of them had its gradients.
+    summed: f64,
     /// The targets and the sequence-steps when the clock started.
     targets: u64,
     sequence_steps: u64,
@@ -234,7 +236,7 @@ struct Watch {
 impl Watch {
     fn start(state: &State) -> Self {
         let State { targets, sequence_steps, .. } = *state;
-        Self { clock: Instant::now(), elsewhere: 0.0, waited: 0.0, targets, sequence_steps }
+        Self { clock: Instant::now(), elsewhere: 0.0, waited: 0.0, summed: 0.0, targets, sequence_steps }
     }
 }
 
@@ -460,17 +462,18 @@ impl<'a, T: Task> Trainer<'a, T> {
             let others = self.others.as_deref_mut().unwrap_or(&mut alone);
             let (len, clock, away) = (self.at.theta.len(), Instant::now(), self.away);
             let work = Work { task: &mut *self.task, batch: &batch, parts, update, theta, seconds: 0.0 };
-            let (cost, own) = if away {
+            let ((cost, summed), own) = if away {
                 let mut there = There { work, targets: Vec::new() };
-                let cost = collective::sum_of_pieces(others, parts, len, &mut there)?;
+                let found = collective::sum_of_pieces(others, parts, len, &mut there)?;
                 there.resident()?.pop()?;
-                (cost, there.work.seconds)
+                (found, there.work.seconds)
             } else {
                 let mut here = Here { work, sums: Vec::new(), losses: Vec::new() };
-                let cost = collective::sum_of_pieces(others, parts, len, &mut here)?;
+                let found = collective::sum_of_pieces(others, parts, len, &mut here)?;
                 self.gradient = here.take()?;
-                (cost, here.work.seconds)
+                (found, here.work.seconds)
             };
+            self.watch.summed += summed;
             self.watch.waited += (clock.elapsed().as_secs_f64() - own).max(0.0);
             loss = Loss { sum: cost.0, targets: cost.1 };
         } else {
@@ -602,6 +605,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         fields.extend(self.task.sensed());
         if self.others.is_some() {
             fields.insert("waited".to_owned(), json!(watch.waited));
+            fields.insert("summed".to_owned(), json!(watch.summed));
         }
         self.write("update", fields)?;
         let state = &self.at.state;

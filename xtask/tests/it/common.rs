@@ -71,7 +71,7 @@ pub(crate) fn metrics(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
     let without_time = |line: &str| {
         let mut v: Value = serde_json::from_str(line).unwrap();
-        for field in ["seconds", "targets_per_second", "waited", "clock", "run"] {
+        for field in ["seconds", "targets_per_second", "waited", "summed", "clock", "run"] {
             v.as_object_mut().unwrap().remove(field);
         }
         v

@@ -9,7 +9,7 @@ use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::Network;
 use symbolic_transformer::sample::{Choice, Request, beam, sample};
 
-use crate::tree::{codes, corpus, worst};
+use crate::tree::{changes_no_earlier_logit, codes, corpus, worst};
 
 const ALL: [Structured; 3] = [Structured::Bias, Structured::Mask, Structured::Relational];
 
@@ -68,17 +68,7 @@ fn a_later_token_changes_no_earlier_logit() {
     for (law, code) in codes() {
         for structure in ALL {
             let (mut model, theta) = model(&code, structure);
-            let (corpus, v) = (corpus(&law, &code, 10), code.size());
-            for i in 0..10 {
-                let mut batch = corpus.batch([i]);
-                let before = model.logits(&theta, &batch).unwrap().to_vec();
-                let at = s.below(batch.rows() as u64) as usize;
-                // What follows may be malformed: nothing at all, or a sequence of any tokens.
-                batch.tokens[at] = (batch.tokens[at] + 1 + s.below(v as u64 - 1) as u32) % v as u32;
-                let after = model.logits(&theta, &batch).unwrap();
-                assert_eq!(before[..at * v], after[..at * v]);
-                assert_ne!(before[at * v..(at + 1) * v], after[at * v..(at + 1) * v]);
-            }
+            changes_no_earlier_logit(&mut model, &theta, &corpus(&law, &code, 10), &mut s);
         }
     }
 }

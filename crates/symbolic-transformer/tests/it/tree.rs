@@ -4,7 +4,7 @@ use fol::law::Law;
 use fol::mask::{Grammar, Options};
 use fol::notation::{Code, CodeMask, Notation, Tokenization};
 use fol::sample::{Sampler, family};
-use seeded::Family;
+use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
 use symbolic_transformer::config::{ModelConfig, NormPlace, Position};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
@@ -44,6 +44,21 @@ pub(crate) fn corpus(law: &Law, code: &Code, n: u64) -> Corpus {
         corpus.push(text, 0.0);
     }
     corpus.in_code(code, "test").unwrap()
+}
+
+/// In each text one token becomes another: no logit before it changes, and its own do.
+pub(crate) fn changes_no_earlier_logit(model: &mut Explicit, theta: &[f32], corpus: &Corpus, s: &mut Stream) {
+    for i in 0..corpus.len() {
+        let mut batch = corpus.batch([i]);
+        let v = model.config().vocab_size;
+        let before = model.logits(theta, &batch).unwrap().to_vec();
+        let at = s.below(batch.rows() as u64) as usize;
+        // What follows may be malformed: nothing at all, or a sequence of any tokens.
+        batch.tokens[at] = (batch.tokens[at] + 1 + s.below(v as u64 - 1) as u32) % v as u32;
+        let after = model.logits(theta, &batch).unwrap();
+        assert_eq!(before[..at * v], after[..at * v]);
+        assert_ne!(before[at * v..(at + 1) * v], after[at * v..(at + 1) * v]);
+    }
 }
 
 /// Laws with a code: in symbols, whole names, operators first, redundant parentheses, statements.
@@ -94,17 +109,7 @@ fn a_later_token_changes_no_earlier_logit() {
     let mut s = Family::named("causal").stream(0);
     for (law, code) in codes() {
         let (mut model, theta) = model(&code, 32);
-        let (corpus, v) = (corpus(&law, &code, 20), code.size());
-        for i in 0..20 {
-            let mut batch = corpus.batch([i]);
-            let before = model.logits(&theta, &batch).unwrap().to_vec();
-            let at = s.below(batch.rows() as u64) as usize;
-            // What follows may be malformed: nothing at all, or a sequence of any tokens.
-            batch.tokens[at] = (batch.tokens[at] + 1 + s.below(v as u64 - 1) as u32) % v as u32;
-            let after = model.logits(&theta, &batch).unwrap();
-            assert_eq!(before[..at * v], after[..at * v]);
-            assert_ne!(before[at * v..(at + 1) * v], after[at * v..(at + 1) * v]);
-        }
+        changes_no_earlier_logit(&mut model, &theta, &corpus(&law, &code, 20), &mut s);
     }
 }
 
