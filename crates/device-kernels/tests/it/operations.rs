@@ -275,7 +275,7 @@ fn attention() {
         }
         let (rows, width) = (*starts.last().unwrap(), heads * size);
         let slopes: Vec<f32> = (1..=heads).map(|h| 0.5_f32.powi(h as i32)).collect();
-        let dropout = if case % 2 == 0 { Dropout::new(0.2, 3, 5, 7) } else { None };
+        let dropout = if s.below(2) == 0 { Dropout::new(0.2, 3, 5, 7) } else { None };
         let first_row = s.below(1000) as usize;
         let (qkv, dcontext) = (normal(&mut s, rows * 3 * width), normal(&mut s, rows * width));
         let (on_tiles, on_slopes) = (m.tiles(&starts), m.upload(&slopes));
