@@ -407,11 +407,10 @@ pub(crate) fn backward_queries(
     let half = form.rows * form.heads * kinds.count;
     let of_row = (r * form.heads + head) * kinds.count;
     if comptime!(knows.scored || knows.valued) {
-        if active {
-            for n in 0..kinds.count {
-                by_number[(of_row + n) as usize] = 0.0f32;
-                by_number[(half + of_row + n) as usize] = 0.0f32;
-            }
+        let own = select(active, kinds.count, 0u32);
+        for n in 0..own {
+            by_number[(of_row + n) as usize] = 0.0f32;
+            by_number[(half + of_row + n) as usize] = 0.0f32;
         }
     }
     let seen = select(first + TILE < end, first + TILE, end);

@@ -266,7 +266,9 @@ impl Drawn {
 fn attention() {
     let Some(m) = machine() else { return };
     let mut s = stream("attention");
-    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24)].into_iter().chain((4..20).map(|case| (case, 8))) {
+    for (case, size) in
+        [(0, 16), (1, 32), (2, 5), (3, 24)].into_iter().chain((4_usize..20).map(|case| (case, 8)))
+    {
         let heads = 1 + s.below(3) as usize;
         let mut starts = vec![0];
         for _ in 0..1 + s.below(5) {
@@ -283,7 +285,7 @@ fn attention() {
         let sequences = Sequences { starts: &starts };
         let shape = (heads, size);
         // Every set of tables and of what is hidden, from none on.
-        let drawn = Drawn::new(&mut s, if case < 4 { 0 } else { case - 4 }, sequences.squares(), shape);
+        let drawn = Drawn::new(&mut s, case.saturating_sub(4), sequences.squares(), shape);
         let there = drawn.as_ref().map(|drawn| drawn.upload(&*m));
         let form = Attention {
             heads,
@@ -343,7 +345,8 @@ fn attention() {
 fn attention_of_the_newest_tokens() {
     let Some(m) = machine() else { return };
     let mut s = stream("newest");
-    let cases = [(0, 16), (1, 32), (2, 5), (3, 24), (4, 64)].into_iter().chain((5..21).map(|case| (case, 8)));
+    let cases =
+        [(0, 16), (1, 32), (2, 5), (3, 24), (4, 64)].into_iter().chain((5_usize..21).map(|case| (case, 8)));
     for (case, size) in cases {
         let (heads, penalised) = (1 + s.below(3) as usize, case % 2 == 0);
         let (room, width) = (150, heads * size);
@@ -384,7 +387,7 @@ fn attention_of_the_newest_tokens() {
         let context = m.room(newest.len() * width);
         let (on_starts, on_members) = (m.upload_places(&starts), m.upload_places(&members));
         let on_slopes = m.upload(&slopes);
-        let drawn = Drawn::new(&mut s, case.max(5) - 5, members.len(), (heads, size));
+        let drawn = Drawn::new(&mut s, case.saturating_sub(5), members.len(), (heads, size));
         let there = drawn.as_ref().map(|drawn| drawn.upload(&*m));
         let form = Newest {
             heads,
