@@ -203,7 +203,10 @@ mod graphics {
 
     /// What the kernels need and an adapter does not have.
     fn fault(adapter: &wgpu::Adapter) -> Option<String> {
-        let limits = adapter.limits();
+        short_of(&adapter.limits())
+    }
+
+    fn short_of(limits: &wgpu::Limits) -> Option<String> {
         let needed = [
             ("storage buffers in one kernel", limits.max_storage_buffers_per_shader_stage, 12),
             ("units in a cube", limits.max_compute_invocations_per_workgroup, 256),
@@ -304,6 +307,24 @@ mod graphics {
             let (send, receive) = std::sync::mpsc::channel();
             std::thread::spawn(move || send.send(what()));
             receive.recv_timeout(std::time::Duration::from_secs(60)).unwrap()
+        }
+
+        #[test]
+        fn what_an_old_driver_has_too_little_of_is_named() {
+            let new = wgpu::Limits {
+                max_storage_buffers_per_shader_stage: 12,
+                max_compute_invocations_per_workgroup: 256,
+                max_compute_workgroup_storage_size: 32 << 10,
+                ..wgpu::Limits::default()
+            };
+            assert_eq!(short_of(&new), None);
+            let old = wgpu::Limits { max_storage_buffers_per_shader_stage: 8, ..new.clone() };
+            let said = "it has 8 storage buffers in one kernel, and the kernels need 12";
+            assert_eq!(short_of(&old).as_deref(), Some(said));
+            let old = wgpu::Limits { max_compute_invocations_per_workgroup: 128, ..new.clone() };
+            assert!(short_of(&old).is_some_and(|said| said.starts_with("it has 128 units in a cube")));
+            let old = wgpu::Limits { max_compute_workgroup_storage_size: 16 << 10, ..new };
+            assert!(short_of(&old).is_some_and(|said| said.contains("16384 bytes of shared memory")));
         }
 
         #[test]
@@ -408,6 +429,30 @@ mod cuda {
         (!headers).then(|| "its headers are not found: CUDA_PATH says where CUDA lies".to_owned())
     }
 
+    /// The version of NVRTC, which is there.
+    fn compiler() -> (i32, i32) {
+        let (mut major, mut minor) = (0, 0);
+        #[expect(unsafe_code, reason = "the compiler's question has no safe form")]
+        // SAFETY: the library is there, and it writes two numbers.
+        unsafe {
+            cudarc::nvrtc::sys::nvrtcVersion(&raw mut major, &raw mut minor);
+        }
+        (major, minor)
+    }
+
+    /// A driver loads what compilers of its own CUDA and of earlier ones made (NVIDIA, CUDA Compatibility): within one major
+    /// version the minor ones do not matter.
+    fn too_old(driver: i32, (major, minor): (i32, i32)) -> Option<String> {
+        (driver / 1000 < major).then(|| {
+            format!(
+                "its driver is of CUDA {}.{}, and the compiler that is installed, NVRTC {major}.{minor}, makes what that does not load: a newer driver, or NVRTC {}",
+                driver / 1000,
+                driver % 1000 / 10,
+                driver / 1000
+            )
+        })
+    }
+
     pub(super) fn found() -> Vec<Found> {
         if let Some(missing) = missing() {
             return none(DeviceSpec::Cuda(0), missing);
@@ -421,6 +466,7 @@ mod cuda {
                 cudarc::driver::sys::cuDriverGetVersion(&raw mut version).result()?;
             }
             let driver = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
+            let fault = too_old(version, compiler());
             let describe = |number: i32| {
                 let device = result::device::get(number)?;
                 #[expect(unsafe_code, reason = "the driver's question has no safe form")]
@@ -428,7 +474,7 @@ mod cuda {
                 let memory = unsafe { result::device::total_mem(device)? };
                 let name = result::device::get_name(device)?;
                 let spec = DeviceSpec::Cuda(usize::try_from(number).unwrap_or(0));
-                Ok(Found { spec, name, driver: driver.clone(), memory: memory as u64, fault: None })
+                Ok(Found { spec, name, driver: driver.clone(), memory: memory as u64, fault: fault.clone() })
             };
             (0..result::device::get_count()?).map(describe).collect()
         };
@@ -443,6 +489,26 @@ mod cuda {
         check_number(spec, number, &found())?;
         let client = || CudaRuntime::client(&CudaDevice { index: number });
         Ok(Box::new(On::<CudaRuntime>::new(client, spec.to_string(), Faults::default())?))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn a_driver_that_is_older_than_the_compiler_is_named() {
+            for (driver, compiler) in
+                [(13_000, (13, 0)), (13_000, (13, 2)), (13_000, (12, 8)), (12_020, (12, 9))]
+            {
+                assert_eq!(super::too_old(driver, compiler), None);
+            }
+            #[expect(unsafe_code, reason = "the question whether a library can be loaded has no safe form")]
+            // SAFETY: it loads NVRTC by its usual name, and calls nothing of it.
+            let there = unsafe { cudarc::nvrtc::sys::is_culib_present() };
+            assert!(!there || super::compiler().0 >= 11, "NVRTC says which it is");
+            let said = super::too_old(12_040, (13, 0)).expect("it is older");
+            assert!(
+                said.contains("of CUDA 12.4") && said.contains("NVRTC 13.0") && said.ends_with("or NVRTC 12")
+            );
+        }
     }
 }
 
