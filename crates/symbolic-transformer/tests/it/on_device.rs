@@ -77,7 +77,8 @@ fn a_device_agrees_with_the_explicit_engine() {
                 // cancel, and may be 0.
                 let cancels = p.name.ends_with("key.bias");
                 let floor = if cancels { 3e-4 } else { 2e-5 };
-                assert!(apart <= 2e-5 * norm + floor, "{name}: {} differs by {apart} of {norm}", p.name);
+                // Twice what one of them may be from f64 (`explicit_agrees_with_composed`): both round.
+                assert!(apart <= 4e-5 * norm + floor, "{name}: {} differs by {apart} of {norm}", p.name);
                 assert!(norm > 0.0 || batch.rows() < 4 || cancels, "{name}: {} has no gradient", p.name);
             }
         }
