@@ -16,7 +16,8 @@ use crate::work::{finish, load, start, take};
 pub struct Options {
     /// The workers of this process, each a thread.
     pub workers: usize,
-    /// Of these the tuples, of all relations that this process holds, and what ends the work.
+    /// Of these the tuples, of all relations that this process holds, the bytes, of its whole memory where Linux tells, and what
+    /// ends the work.
     pub limits: Limits,
     /// The other processes, if there are any.
     pub cluster: Option<Cluster>,

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     trouble: Mutex<Option<Trouble>>,
 }
 
-/// How often a process looks at its memory: what the dataflow takes in that time is small beside what is left (2 GB/s of 12 GB).
+/// How often a process looks at its memory: a limit is passed by what is taken in that time.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Bytes of memory that this process has, where the system tells.

@@ -575,7 +575,6 @@ impl<R: Runtime> On<R> {
         MasksLaunch::new((key >> 32) as u32, key as u32, threshold, scale, masks.first_row as u32)
     }
 
-    /// c ← α·a·b (+ c, + bias).
     /// The side of the tiles of a product: the large one where there is room for it, and where its cubes keep nearly all of a
     /// device's multiprocessors busy (4,096 rows of width 512 are 128 of them, for the 132 of an H200).
     fn side(&self, cubes: impl Fn(u32) -> [u32; 3]) -> u32 {
@@ -604,6 +603,7 @@ impl<R: Runtime> On<R> {
         self.totals(&partial, total, m * n, parts, bias, p.accumulate);
     }
 
+    /// c ← a·b (+ c, + bias), whole or in chunks of its terms, each of which has a matrix of its own.
     fn multiply_matrices(&self, p: Product<'_>) {
         let (m, n, k) = p.sizes;
         let chunk = p.chunk.unwrap_or(k).max(1);

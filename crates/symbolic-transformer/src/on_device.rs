@@ -1,7 +1,7 @@
 //! The explicit engine on a device: the passes of `explicit.rs`, with parameters, gradient and activations there.
 //!
 //! What goes over in an update is its tokens, and the loss and a norm come back. Attention stores no scores (the kernels
-//! compute them once more on the way back), so nothing grows with the square of a length. A test compares every logit and
+//! compute them once more on the way back), so nothing grows with the square of a length but the numbers of relations. A test compares every logit and
 //! every gradient of every variant with `explicit.rs`, dropout included.
 
 mod decode;

@@ -67,8 +67,8 @@ fn runs(pid: u32) -> bool {
     stat.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
 }
 
-/// Waits for `mpirun`, which may stand still for ever when a rank of it is killed: Open MPI 4.1 asks for memory in the handler of a
-/// signal that came while it was asking for memory. Once none of its ranks runs, it has twenty seconds.
+/// Waits for `mpirun`, which may stand still for ever when a rank of it is killed: it was seen so once, at a lock of its own, with no rank
+/// left. Once none of its ranks runs, it has twenty seconds.
 fn ended(mpirun: &mut Child) -> ExitStatus {
     let mut alone = Instant::now();
     loop {

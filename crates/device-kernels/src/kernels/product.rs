@@ -78,6 +78,16 @@ fn at_hand(x: u32) -> u32 {
     RuntimeCell::<u32>::new(x).read()
 }
 
+#[cube]
+fn place_at_hand(place: Place) -> Place {
+    Place { at: at_hand(place.at), stride: at_hand(place.stride) }
+}
+
+#[cube]
+fn sizes_at_hand(sizes: Sizes) -> Sizes {
+    Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) }
+}
+
 /// The share of this unit of one stage of one operand: `wide` entries along the tile, `deep` along the terms; 0 beyond. Reads
 /// run along the buffer's rows in both orders.
 #[cube]
@@ -163,10 +173,10 @@ pub(crate) fn product(
     let own = comptime!(side / 16);
     let mut left = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
     let mut right = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
-    let sizes = Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) };
-    let a_place = Place { at: at_hand(a_place.at), stride: at_hand(a_place.stride) };
-    let b_place = Place { at: at_hand(b_place.at), stride: at_hand(b_place.stride) };
-    let c_place = Place { at: at_hand(c_place.at), stride: at_hand(c_place.stride) };
+    let sizes = sizes_at_hand(sizes);
+    let a_place = place_at_hand(a_place);
+    let b_place = place_at_hand(b_place);
+    let c_place = place_at_hand(c_place);
     let row_at = CUBE_POS_Y * side;
     let column_at = CUBE_POS_X * side;
     let begin = CUBE_POS_Z * chunk;
@@ -344,10 +354,10 @@ pub(crate) fn product_on_cores<E: Float>(
     let mut left = SharedMemory::<E>::new(comptime!(room(!a_turned) as usize));
     let mut right = SharedMemory::<E>::new(comptime!(room(b_turned) as usize));
     let mut done = SharedMemory::<f32>::new(comptime!((planes as usize) * FRAGMENT * FRAGMENT));
-    let sizes = Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) };
-    let a_place = Place { at: at_hand(a_place.at), stride: at_hand(a_place.stride) };
-    let b_place = Place { at: at_hand(b_place.at), stride: at_hand(b_place.stride) };
-    let c_place = Place { at: at_hand(c_place.at), stride: at_hand(c_place.stride) };
+    let sizes = sizes_at_hand(sizes);
+    let a_place = place_at_hand(a_place);
+    let b_place = place_at_hand(b_place);
+    let c_place = place_at_hand(c_place);
     let row_at = CUBE_POS_Y * SIDE;
     let column_at = CUBE_POS_X * SIDE;
     let begin = CUBE_POS_Z * chunk;
