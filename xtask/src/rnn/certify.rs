@@ -1,7 +1,9 @@
 //! `cargo xtask certify`: whether a trained cell is right on sequences of any length.
 //!
 //! The run's folder gets `certificate.json`, which the checker has read back from the file; for people `certificate.md`
-//! and `certificate.svg`, the least automaton that tells the same.
+//! and `certificate.svg`, the least automaton that tells the same. A sweep's folder gets what its runs came to.
+
+mod census;
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,22 +18,28 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 use super::run::Trained;
-use crate::answer::give;
+use crate::answer::{give, usage};
 use crate::draw::graph::{Direction, Graph, Node, Shape};
 use crate::run_folder;
 
 /// The exit status of a cell that is wrong.
 const WRONG: u8 = 3;
 /// The exit status where neither a proof nor an error is found.
-const UNDECIDED: u8 = 4;
+const OPEN: u8 = 4;
+
+/// The verdicts.
+const CERTIFIED: &str = "certified";
+const COUNTEREXAMPLE: &str = "counterexample";
+const UNDECIDED: &str = "undecided";
 
 /// Options of `certify`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 certified, 3 a counterexample, 4 undecided, 1 refused.")]
+#[command(after_help = "Exit status: 0 certified, 3 a counterexample, 4 undecided, 1 refused. Of a sweep: 0 if every run without an \
+                         error in its test is certified, 3 if one of them has a counterexample, else 4.")]
 pub(crate) struct CertifyArgs {
-    /// A folder, or a name in runs/.
+    /// A folder, or a name in runs/. Of a sweep, all runs that made no error in their tests are certified.
     run: String,
-    /// Only checks the certificate that stands in the folder.
+    /// Only checks the certificate that stands in the folder of a run.
     #[arg(long)]
     check: bool,
     /// Prints one JSON document to standard output.
@@ -41,37 +49,50 @@ pub(crate) struct CertifyArgs {
 
 /// Certifies a run; returns the exit status.
 pub(crate) fn run(args: &CertifyArgs) -> Result<u8> {
-    let Trained { folder, config, theta, .. } = Trained::open(&args.run, "are certified")?;
-    let subject = subject(&config)?;
+    if let Some(folder) = census::folder(&args.run)? {
+        if args.check {
+            return Err(usage(format!("--check is of one run, and {} is a sweep", folder.display())));
+        }
+        return census::take(&folder, args.json);
+    }
+    let trained = Trained::open(&args.run, "are certified")?;
     let clock = Instant::now();
     if args.check {
-        let certificate = read(&folder)?;
+        let Trained { folder, config, theta, .. } = &trained;
+        let subject = subject(config)?;
+        let certificate = read(folder)?;
         if certificate.subject != subject {
             bail!("{}: it is about another cell or task than the run", folder.join(FILES[0]).display());
         }
-        let images = checker::check(&certificate, &theta)
+        let images = checker::check(&certificate, theta)
             .with_context(|| folder.join(FILES[0]).display().to_string())?;
-        return answer(args, &certified(&config, &certificate, images), clock);
+        return answer(args, &certified(config, &certificate, images), clock);
     }
-    let _alone = run_folder::lock(&folder)?;
-    let document = match certify(&subject, &theta)? {
+    answer(args, &judge(&args.run, &trained)?, clock)
+}
+
+/// The verdict on a run, whose folder then has its files.
+fn judge(run: &str, trained: &Trained) -> Result<Value> {
+    let Trained { folder, config, theta, .. } = trained;
+    let subject = subject(config)?;
+    let _alone = run_folder::lock(folder)?;
+    Ok(match certify(&subject, theta)? {
         Verdict::Certified(certificate, _) => {
-            write(&folder, &args.run, &config, &certificate)?;
+            write(folder, run, config, &certificate)?;
             // What counts is what stands in the file.
-            let certificate = read(&folder)?;
-            certified(&config, &certificate, checker::check(&certificate, &theta)?)
+            let certificate = read(folder)?;
+            certified(config, &certificate, checker::check(&certificate, theta)?)
         }
         Verdict::Counterexample(found) => {
-            remove(&folder)?;
+            remove(folder)?;
             let Counterexample { word, told, right } = &found;
-            json!({"verdict": "counterexample", "word": word, "told": told, "right": right})
+            json!({"verdict": COUNTEREXAMPLE, "word": word, "told": told, "right": right})
         }
         Verdict::Undecided(why) => {
-            remove(&folder)?;
-            json!({"verdict": "undecided", "why": why})
+            remove(folder)?;
+            json!({"verdict": UNDECIDED, "why": why})
         }
-    };
-    answer(args, &document, clock)
+    })
 }
 
 /// The files of a certificate, the one that counts first.
@@ -111,7 +132,7 @@ fn remove(folder: &Path) -> Result<()> {
 fn certified(config: &Config, certificate: &Certificate, images: usize) -> Value {
     let minimal = Minimal::new(&certificate.states);
     json!({
-        "verdict": "certified", "states": certificate.states.len(), "boxes": boxes(certificate), "images": images,
+        "verdict": CERTIFIED, "states": certificate.states.len(), "boxes": boxes(certificate), "images": images,
         "least": {"classes": minimal.classes, "next": minimal.next}, "weights": certificate.weights,
         "cell": config.cell, "task": config.task,
     })
@@ -131,7 +152,7 @@ fn answer(args: &CertifyArgs, document: &Value, clock: Instant) -> Result<u8> {
     }
     let field = |key: &str| document.get(key).map(ToString::to_string).unwrap_or_default();
     let (status, text) = match document.get("verdict").and_then(Value::as_str) {
-        Some("certified") => {
+        Some(CERTIFIED) => {
             let (states, boxes, images) = (field("states"), field("boxes"), field("images"));
             (
                 0,
@@ -140,7 +161,7 @@ fn answer(args: &CertifyArgs, document: &Value, clock: Instant) -> Result<u8> {
                 ),
             )
         }
-        Some("counterexample") => {
+        Some(COUNTEREXAMPLE) => {
             let word = document.get("word").and_then(Value::as_array).into_iter().flatten();
             let word: Vec<String> = word.map(ToString::to_string).collect();
             let (told, right, count, word) = (field("told"), field("right"), word.len(), word.join(" "));
@@ -151,7 +172,7 @@ fn answer(args: &CertifyArgs, document: &Value, clock: Instant) -> Result<u8> {
                 ),
             )
         }
-        _ => (UNDECIDED, format!("undecided: {}", field("why"))),
+        _ => (OPEN, format!("undecided: {}", field("why"))),
     };
     give(args.json, &whole, || format!("{text}; {seconds:.2} s\n"))?;
     Ok(status)

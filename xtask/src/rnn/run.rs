@@ -79,7 +79,11 @@ pub(super) struct Trained {
 impl Trained {
     /// The run of a name or a folder; `what` is what only recurrent runs have.
     pub(super) fn open(run: &str, what: &str) -> Result<Self> {
-        let folder = run_folder::find(run)?;
+        Self::in_folder(run_folder::find(run)?, what)
+    }
+
+    /// The run of a folder.
+    pub(super) fn in_folder(folder: PathBuf, what: &str) -> Result<Self> {
         if run_folder::kind(&folder)? != Kind::Recurrent {
             bail!("{}: only recurrent runs {what}", folder.display());
         }

@@ -182,11 +182,13 @@ pub(crate) fn activate(x: &mut Array<f32>, slope: &mut Array<f32>, len: u32, #[c
             slope[i] = fma(v * 0.398_942_3f32, bell, cdf);
         } else if kind == 1 {
             let u = 0.797_884_6f32 * v * fma(0.044_715f32 * v, v, 1.0f32);
-            let tanh = 1.0f32 - 2.0f32 / (exponential(2.0f32 * u) + 1.0f32);
+            // Nothing is taken from a number near it, so that both tails keep their digits.
+            let tail = exponential(-2.0f32 * u.abs());
+            let inverse = 1.0f32 / (1.0f32 + tail);
+            let half = select(u < 0.0f32, tail * inverse, inverse);
             let du = 0.797_884_6f32 * fma(0.134_145f32 * v, v, 1.0f32);
-            let half = 0.5f32 * (1.0f32 + tanh);
             x[i] = v * half;
-            slope[i] = fma(0.5f32 * v * (1.0f32 - tanh * tanh), du, half);
+            slope[i] = fma(2.0f32 * v * tail * inverse * inverse, du, half);
         } else {
             // A NaN is passed on, not made 0.
             slope[i] = select(v > 0.0f32, 1.0f32, 0.0f32);

@@ -206,7 +206,10 @@ fn masks_are_those_of_the_cpu_bit_for_bit() {
         m.add_dropped(masks, &on_to, &on_x, width);
         let mut right = to.clone();
         kernels::add_dropout(dropout, &mut right, &x, width, first_row);
-        assert!(distance(&read(&*m, &on_to), &wide(&right)) < 1e-7);
+        // A device may round x · scale before it adds: half an ulp of it, and one of the sum.
+        for ((found, right), to) in read(&*m, &on_to).iter().zip(&right).zip(&to) {
+            assert!((found - right).abs() <= f32::EPSILON * ((right - to).abs() + right.abs()), "{found} {right}");
+        }
     }
 }
 
