@@ -38,20 +38,21 @@ pub enum Verdict {
     Undecided(String),
 }
 
-/// Certifies a cell with these trained weights, or finds where it is wrong.
+/// Certifies a cell with these trained weights, or finds where it is wrong. `effort` multiplies the work after which it is
+/// undecided; 1 is about ten seconds.
 ///
 /// # Errors
 /// What refuses cells and tasks; `certificate` for a task that is no automaton and for a step that cannot be certified.
-pub fn certify(subject: &Subject, theta: &[f32]) -> Result<Verdict> {
+pub fn certify(subject: &Subject, theta: &[f32], effort: u32) -> Result<Verdict> {
     let (cell, machine) = (subject.cell()?, subject.machine()?);
     search::check_step(&cell.step, &machine, theta)?;
     if let Some(found) = counterexample::find(&cell.step, theta, &machine, Effort::SHORT)? {
         return Ok(Verdict::Counterexample(found));
     }
-    let certificate = match search::search(subject, &cell.step, theta, &machine)? {
+    let certificate = match search::search(subject, &cell.step, theta, &machine, effort)? {
         Ok(certificate) => certificate,
         Err(why) => {
-            let found = counterexample::find(&cell.step, theta, &machine, Effort::LONG)?;
+            let found = counterexample::find(&cell.step, theta, &machine, Effort::LONG.times(effort))?;
             return Ok(found.map_or(Verdict::Undecided(why), Verdict::Counterexample));
         }
     };

@@ -34,14 +34,19 @@ const UNDECIDED: &str = "undecided";
 
 /// Options of `certify`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 certified, 3 a counterexample, 4 undecided, 1 refused. Of a sweep: 0 if every run without an \
-                         error in its test is certified, 3 if one of them has a counterexample, else 4.")]
+#[command(
+    after_help = "Exit status: 0 certified, 3 a counterexample, 4 undecided, 1 refused. Of a sweep: 0 if every run without an \
+                         error in its test is certified, 3 if one of them has a counterexample, else 4."
+)]
 pub(crate) struct CertifyArgs {
     /// A folder, or a name in runs/. Of a sweep, all runs that made no error in their tests are certified.
     run: String,
     /// Only checks the certificate that stands in the folder of a run.
     #[arg(long)]
     check: bool,
+    /// How much work is spent before a run is undecided: 1 is about ten seconds.
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "check")]
+    effort: u32,
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -53,7 +58,7 @@ pub(crate) fn run(args: &CertifyArgs) -> Result<u8> {
         if args.check {
             return Err(usage(format!("--check is of one run, and {} is a sweep", folder.display())));
         }
-        return census::take(&folder, args.json);
+        return census::take(&folder, args);
     }
     let trained = Trained::open(&args.run, "are certified")?;
     let clock = Instant::now();
@@ -68,15 +73,15 @@ pub(crate) fn run(args: &CertifyArgs) -> Result<u8> {
             .with_context(|| folder.join(FILES[0]).display().to_string())?;
         return answer(args, &certified(config, &certificate, images), clock);
     }
-    answer(args, &judge(&args.run, &trained)?, clock)
+    answer(args, &judge(&args.run, &trained, args.effort)?, clock)
 }
 
 /// The verdict on a run, whose folder then has its files.
-fn judge(run: &str, trained: &Trained) -> Result<Value> {
+fn judge(run: &str, trained: &Trained, effort: u32) -> Result<Value> {
     let Trained { folder, config, theta, .. } = trained;
     let subject = subject(config)?;
     let _alone = run_folder::lock(folder)?;
-    Ok(match certify(&subject, theta)? {
+    Ok(match certify(&subject, theta, effort)? {
         Verdict::Certified(certificate, _) => {
             write(folder, run, config, &certificate)?;
             // What counts is what stands in the file.

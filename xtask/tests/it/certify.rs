@@ -119,6 +119,54 @@ fn an_unsolved_cell_has_a_counterexample_and_others_are_refused() {
     assert!(place.refused(&["certify", "local"], 1).contains("the model of the run"));
 }
 
+/// Of a sweep the runs without an error are certified, the others are counted.
+#[test]
+fn a_sweep_is_certified_whole() {
+    const SWEEP: &str = "base = \"run.toml\"\nseeds = [3, 4, 10]\n[[case]]\nname = \"solved\"\n[[case]]\nname = \"bad\"\nupdates = 1\nsave_every = 1\n";
+    let place = Place::new(&[("run.toml", RUN), ("both.toml", SWEEP)]);
+    place.ok(&["sweep", "--config", "both.toml", "--quiet"]);
+    let output = place.command(&["certify", "both", "--json"]).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (bad, solved) = (&document["points"][1], &document["points"][0]);
+    let (bad, solved) = if bad["cell"] == "bad" { (bad, solved) } else { (solved, bad) };
+    assert_eq!((&bad["runs"], &bad["exact"], &bad["certified"]), (&3.into(), &0.into(), &0.into()));
+    assert_eq!((&solved["cell"], &solved["task"]), (&"solved".into(), &"s3".into()));
+    let number = |key: &str| solved[key].as_u64().unwrap();
+    assert!(number("exact") > 0);
+    assert_eq!(number("exact"), number("certified") + number("counterexample") + number("undecided"));
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len() as u64, number("exact"));
+    // Each alone says the same; seeds come in the order of their numbers.
+    for run in runs {
+        let name = format!("both/{}", run["run"].as_str().unwrap());
+        let alone = place.command(&["certify", &name, "--json"]).output().unwrap();
+        let alone: Value = serde_json::from_slice(&alone.stdout).unwrap();
+        assert_eq!(alone["verdict"], run["verdict"]);
+    }
+    let seeds: Vec<u64> = runs
+        .iter()
+        .map(|run| run["run"].as_str().unwrap().rsplit_once('-').unwrap().1.parse().unwrap())
+        .collect();
+    assert!(seeds.is_sorted(), "{seeds:?}");
+    let expected = match (number("counterexample"), number("undecided")) {
+        (0, 0) => 0,
+        (0, _) => 4,
+        _ => 3,
+    };
+    assert_eq!(output.status.code(), Some(expected));
+    let text = std::fs::read_to_string(place.path("runs/both/certified.md")).unwrap();
+    assert!(text.contains("| bad | s3 | 0 of 3 | 0 | 0 | 0 | – | – |"), "{text}");
+    assert!(place.refused(&["certify", "both", "--check"], 2).contains("is a sweep"));
+    place.refused(&["certify", "both", "--effort", "0"], 2);
+
+    // A run that was never tested, and a folder without runs.
+    let run = place.path("runs/both").join(runs[0]["run"].as_str().unwrap());
+    std::fs::remove_file(run.join("eval.json")).unwrap();
+    assert!(place.refused(&["certify", "both"], 1).contains("no test yet"));
+    std::fs::create_dir_all(place.path("runs/empty/inside")).unwrap();
+    assert!(place.refused(&["certify", "empty"], 1).contains("is a run"));
+}
+
 /// Parity by one program: two maps of two states, whatever its hidden numbers are.
 #[test]
 fn a_solved_cell_is_read_back_and_others_say_why() {

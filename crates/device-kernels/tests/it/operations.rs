@@ -208,7 +208,10 @@ fn masks_are_those_of_the_cpu_bit_for_bit() {
         kernels::add_dropout(dropout, &mut right, &x, width, first_row);
         // A device may round x · scale before it adds: half an ulp of it, and one of the sum.
         for ((found, right), to) in read(&*m, &on_to).iter().zip(&right).zip(&to) {
-            assert!((found - right).abs() <= f32::EPSILON * ((right - to).abs() + right.abs()), "{found} {right}");
+            assert!(
+                (found - right).abs() <= f32::EPSILON * ((right - to).abs() + right.abs()),
+                "{found} {right}"
+            );
         }
     }
 }

@@ -34,6 +34,16 @@ impl Effort {
     pub const SHORT: Self = Self { states: 60_000, multiplications: 400_000_000, grain: 0.02 };
     /// What is spent where no certificate is found: some seconds.
     pub const LONG: Self = Self { states: 600_000, multiplications: 5_000_000_000, grain: 0.005 };
+
+    /// So many times as much, with as fine a grain; at most ten times the states, which are kept in memory.
+    #[must_use]
+    pub fn times(self, times: u32) -> Self {
+        Self {
+            states: self.states.saturating_mul(times.min(10) as usize),
+            multiplications: self.multiplications.saturating_mul(u64::from(times)),
+            ..self
+        }
+    }
 }
 
 /// A sequence after whose last symbol the cell tells another state than the task.

@@ -31,8 +31,8 @@ const NARROW: f64 = 0.35;
 const LONGEST_WORD: usize = 64;
 /// The most sets between a box and others.
 const MOST_TWIGS: usize = 300;
-/// The most multiplications of a search: about ten seconds.
-const MOST_WORK: u64 = 15_000_000_000;
+/// The most multiplications of a search whose effort is 1: about ten seconds.
+const WORK: u64 = 15_000_000_000;
 /// Sequences that are sampled, and their length.
 const SAMPLES: (usize, usize) = (64, 64);
 
@@ -102,15 +102,22 @@ pub(super) fn check_step(step: &Arc<Step>, machine: &Machine, theta: &[f32]) -> 
     Tube::new(step, theta).map(|_| ())
 }
 
-/// Searches.
+/// Searches; `effort` multiplies the work after which it gives up.
 ///
 /// # Errors
 /// `certificate` for a step that cannot be certified.
-pub fn search(subject: &Subject, step: &Arc<Step>, theta: &[f32], machine: &Machine) -> Result<Found> {
+pub fn search(
+    subject: &Subject,
+    step: &Arc<Step>,
+    theta: &[f32],
+    machine: &Machine,
+    effort: u32,
+) -> Result<Found> {
     let tube = Tube::new(step, theta)?;
     let samples = sampled(&tube, machine);
     let cap: Vec<f64> = ranges(&samples).iter().map(|range| range * WIDEST).collect();
-    let mut cover = Cover { tube: &tube, machine, cap, anchors: Vec::new(), queue: VecDeque::new() };
+    let work = WORK.saturating_mul(u64::from(effort));
+    let mut cover = Cover { tube: &tube, machine, cap, work, anchors: Vec::new(), queue: VecDeque::new() };
     cover.seed(&samples);
     Ok(cover.close().map(|()| Certificate {
         schema: SCHEMA.to_owned(),
@@ -164,6 +171,8 @@ struct Cover<'a> {
     machine: &'a Machine,
     /// The greatest width of a box.
     cap: Vec<f64>,
+    /// The most multiplications.
+    work: u64,
     anchors: Vec<Anchor>,
     queue: VecDeque<usize>,
 }
@@ -271,9 +280,9 @@ impl Cover<'_> {
                 }
                 self.give_up(at);
             }
-            if self.tube.work() > MOST_WORK {
+            if self.tube.work() > self.work {
                 let boxes = self.anchors.iter().filter(|anchor| !anchor.is_dead).count();
-                return Err(format!("not done after {MOST_WORK} multiplications, with {boxes} boxes"));
+                return Err(format!("not done after {} multiplications, with {boxes} boxes", self.work));
             }
         }
         Ok(())

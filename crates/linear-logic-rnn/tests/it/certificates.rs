@@ -56,7 +56,7 @@ fn exact(task: &str) -> (Subject, Vec<f32>) {
 }
 
 fn certified(subject: &Subject, theta: &[f32]) -> Certificate {
-    match certify(subject, theta).unwrap() {
+    match certify(subject, theta, 1).unwrap() {
         Verdict::Certified(certificate, images) => {
             assert!(images >= certificate.states.len());
             *certificate
@@ -135,7 +135,7 @@ fn cells_that_contract_are_certified_and_damage_is_refused() {
         refused(&certificate, &damaged, "other weights");
         let renamed = Certificate { weights: digest(&damaged), ..certificate.clone() };
         refused(&renamed, &damaged, "state");
-        assert!(matches!(certify(&subject, &damaged).unwrap(), Verdict::Counterexample(..)));
+        assert!(matches!(certify(&subject, &damaged, 1).unwrap(), Verdict::Counterexample(..)));
 
         // Every box but the start, shrunk to a corner; every transition; every class.
         let boxes = certificate.states.iter().enumerate().filter(|(_, state)| state.bounds.is_some());
@@ -217,7 +217,7 @@ fn what_cannot_be_certified_says_why() {
     let says = |cell: &str, sizes: Value, options: Value, task: &str| {
         let subject = subject(cell, &sizes, &options, task);
         let zeros = vec![0.0; subject.cell().unwrap().count()];
-        certify(&subject, &zeros).unwrap_err().message
+        certify(&subject, &zeros, 1).unwrap_err().message
     };
     let sizes = json!({"input": 2, "hidden": 3, "aux": 3, "output": 6});
     let stable = |key: &str, value: Value| {
@@ -246,7 +246,7 @@ fn a_cell_that_is_wrong_has_a_counterexample() {
     let v = place(&subject, "V").start;
     theta[v..v + 4].iter_mut().for_each(|v| *v = if *v > 0.0 { 0.8 } else { 0.0 });
     theta[place(&subject, "F")][0] = 0.005;
-    let Verdict::Counterexample(found) = certify(&subject, &theta).unwrap() else {
+    let Verdict::Counterexample(found) = certify(&subject, &theta, 1).unwrap() else {
         panic!("no counterexample")
     };
     assert!(found.word.len() > 12, "{found:?}");

@@ -179,11 +179,15 @@ mod tests {
             let x = f64::from(i as f32 * 0.01);
             let u = root * (x + 0.044715 * x.powi(3));
             let half = 1.0 / (1.0 + (-2.0 * u).exp());
-            let want = half + 2.0 * x * half / (1.0 + (2.0 * u).exp()) * root * (1.0 + 3.0 * 0.044715 * x * x);
+            let want =
+                half + 2.0 * x * half / (1.0 + (2.0 * u).exp()) * root * (1.0 + 3.0 * 0.044715 * x * x);
             let (y, s) = gelu_tanh_lane(x as f32);
             // In the tail the rounding of 2u costs relative digits: a few halves of its ulp.
             let relative = 6e-7 + 5e-7 * u.abs();
-            assert!((f64::from(y) - x * half).abs() <= relative * (x * half).abs() + 1e-30, "gelu({x}) = {y}");
+            assert!(
+                (f64::from(y) - x * half).abs() <= relative * (x * half).abs() + 1e-30,
+                "gelu({x}) = {y}"
+            );
             assert!((f64::from(s) - want).abs() < 6e-7, "slope at {x}");
         }
     }

@@ -11,7 +11,7 @@ use linear_logic_rnn::statistics::median;
 use serde_json::{Value, json};
 
 use super::super::run::Trained;
-use super::{CERTIFIED, COUNTEREXAMPLE, OPEN, UNDECIDED, WRONG};
+use super::{CERTIFIED, COUNTEREXAMPLE, CertifyArgs, OPEN, UNDECIDED, WRONG};
 use crate::answer::{give, say};
 use crate::draw::numbers::fixed;
 use crate::record::{document, write_document};
@@ -40,7 +40,8 @@ fn runs(sweep: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for point in inside(sweep)? {
         for run in inside(&point)? {
-            let seed = run.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_prefix("seed-")?.parse().ok());
+            let seed =
+                run.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_prefix("seed-")?.parse().ok());
             if let Some(seed) = seed.filter(|_: &u64| run.join("config.toml").is_file()) {
                 found.push((point.clone(), seed, run));
             }
@@ -70,7 +71,7 @@ impl Point {
 }
 
 /// Certifies every run that made no error in its test; returns the exit status.
-pub(super) fn take(sweep: &Path, json: bool) -> Result<u8> {
+pub(super) fn take(sweep: &Path, args: &CertifyArgs) -> Result<u8> {
     let mut points: BTreeMap<String, Point> = BTreeMap::new();
     let mut lines = Vec::new();
     for folder in runs(sweep)? {
@@ -83,7 +84,8 @@ pub(super) fn take(sweep: &Path, json: bool) -> Result<u8> {
         let (cell, task) = (&trained.config.cell, &trained.config.task);
         let name_of_point = name.rsplit_once('/').map_or(name.as_str(), |(point, _)| point);
         let point = points.entry(name_of_point.to_owned()).or_default();
-        (point.cell, point.task) = (trained.config.name.clone().unwrap_or_else(|| cell.clone()), task.clone());
+        (point.cell, point.task) =
+            (trained.config.name.clone().unwrap_or_else(|| cell.clone()), task.clone());
         point.runs += 1;
         let is_exact = !errors.is_empty()
             && errors.iter().all(|at| at.get("symbol_error").and_then(Value::as_f64) == Some(0.0));
@@ -92,7 +94,7 @@ pub(super) fn take(sweep: &Path, json: bool) -> Result<u8> {
         }
         point.exact += 1;
         let clock = Instant::now();
-        let found = super::judge(&folder.display().to_string(), &trained)
+        let found = super::judge(&folder.display().to_string(), &trained, args.effort)
             .with_context(|| folder.display().to_string())?;
         let seconds = clock.elapsed().as_secs_f64();
         let verdict = found.get("verdict").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -114,13 +116,14 @@ pub(super) fn take(sweep: &Path, json: bool) -> Result<u8> {
     }
     let rows: Vec<Value> = points.iter().map(|(name, point)| row(name, point)).collect();
     let document = json!({
-        "schema": "xtask/1", "command": "certify", "sweep": sweep.display().to_string(), "points": rows, "runs": lines,
+        "schema": "xtask/1", "command": "certify", "sweep": sweep.display().to_string(), "effort": args.effort, "points": rows,
+        "runs": lines,
         "commit": run_folder::commit(),
     });
-    let text = table(sweep, &points, &lines);
+    let text = table(sweep, args.effort, &points, &lines);
     write_document(&sweep.join("certified.json"), &document)?;
     training::files::write(&sweep.join("certified.md"), text.as_bytes())?;
-    give(json, &document, || text)?;
+    give(args.json, &document, || text)?;
     let any = |verdict| points.values().any(|point| point.count(verdict) > 0);
     Ok(if any(COUNTEREXAMPLE) {
         WRONG
@@ -140,11 +143,11 @@ fn row(name: &str, point: &Point) -> Value {
 }
 
 /// The points, and the runs that are not certified.
-fn table(sweep: &Path, points: &BTreeMap<String, Point>, runs: &[Value]) -> String {
+fn table(sweep: &Path, effort: u32, points: &BTreeMap<String, Point>, runs: &[Value]) -> String {
     let name = sweep.file_name().unwrap_or_default().to_string_lossy();
     let mut text = format!(
         "# {name}: right at every length?\n\nOf each point the runs without an error in their test, and the verdicts of \
-         `cargo xtask certify` on them; seconds of the\ncertified. Commit {}.\n\n\
+         `cargo xtask certify --effort {effort}` on them;\nseconds of the certified. Commit {}.\n\n\
          | cell | task | exact | certified | a counterexample | undecided | seconds, median | most |\n|---|---|---:|---:|---:|---:|---:|---:|\n",
         run_folder::commit()
     );
