@@ -19,7 +19,7 @@ use training::{Layout, Refusal, Result};
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{Table, weights_backward_in};
-use crate::network::{ByHand, Noise, Reading, Sensing, Site};
+use crate::network::{ByHand, Noise, Reading, Ready, Sensing, Site};
 use crate::places::{Block, Linear, Norm, Places};
 use crate::structure;
 use crate::tree::{self, Paths};
@@ -547,7 +547,14 @@ impl ByHand for Explicit {
         Ok(&mut self.saved.logits)
     }
 
-    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
+    fn backward(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        gradient: &mut [f32],
+        ready: Ready<'_>,
+    ) {
         let mut saved = std::mem::take(&mut self.saved);
         let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
         let vectors = self.config.vocab_size * d;
@@ -580,6 +587,9 @@ impl ByHand for Explicit {
             let layer = std::mem::take(&mut saved.layers[slot]);
             self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
             saved.layers[slot] = layer;
+            // Behind a layer stand those after it, the last norm and the head, which is done: a head that is the table stands
+            // before all layers.
+            ready(gradient, block.qkv.weight.start);
         }
         // embedding
         dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);

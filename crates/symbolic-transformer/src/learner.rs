@@ -58,6 +58,18 @@ impl Task for Learner<'_> {
         update: u64,
         gradient: &mut [f32],
     ) -> Result<Loss> {
+        self.gradient_as_it_comes(theta, batch, piece, update, gradient, &mut |_, _| {})
+    }
+
+    fn gradient_as_it_comes(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+        ready: &mut dyn FnMut(&[f32], usize),
+    ) -> Result<Loss> {
         if let Some(moderator) = &mut self.moderator {
             moderator.moderate(self.network.as_mut(), theta, batch, self.seed, update)?;
         }
@@ -73,8 +85,9 @@ impl Task for Learner<'_> {
         }
         let noise = Noise { seed: self.seed, update, smoothing: self.smoothing };
         match &self.moderator {
+            // It scales the gradient once all of it is there.
             Some(moderator) => moderator.gradient(self.network.as_mut(), theta, batch, noise, gradient),
-            None => self.network.gradient(theta, batch, noise, gradient),
+            None => self.network.gradient_as_it_comes(theta, batch, noise, gradient, ready),
         }
     }
 

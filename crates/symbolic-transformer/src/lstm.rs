@@ -21,7 +21,7 @@ use training::{Decay, Initial, Layout, Refusal, Result};
 use crate::batch::Batch;
 use crate::config::{Init, ModelConfig};
 use crate::embedding::weights_backward;
-use crate::network::{ByHand, Noise};
+use crate::network::{ByHand, Noise, Ready};
 use crate::places::Linear;
 
 pub use decoder::{LstmDecoder, LstmState};
@@ -179,7 +179,14 @@ impl ByHand for Lstm {
         Ok(&mut self.saved.logits)
     }
 
-    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
+    fn backward(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        gradient: &mut [f32],
+        ready: Ready<'_>,
+    ) {
         let mut saved = std::mem::take(&mut self.saved);
         let (rows, h) = (batch.rows(), self.shape.width);
         weights_backward(&self.places.head, &saved.logits, &saved.x, gradient, rows);
@@ -194,6 +201,8 @@ impl ByHand for Lstm {
         for (n, (layer, places)) in saved.layers.iter().zip(&self.places.layers).enumerate().rev() {
             saved.packing.pack(&saved.x, h, &mut d);
             layer.backward(theta, places, &saved.packing, &mut d, gradient);
+            // Behind a layer stand those after it and the head, which are done.
+            ready(gradient, places.recurrent.start);
             saved.packing.unpack(&d, h, &mut saved.x);
             if n > 0 {
                 dropout_in_place(self.dropout(Some(noise), n - 1), &mut saved.x, h, batch.first_row);

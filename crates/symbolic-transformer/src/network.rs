@@ -38,6 +38,9 @@ pub struct Reading {
     pub rho: Vec<f64>,
 }
 
+/// Who hears of a gradient and of the place from which on it changes no more.
+pub type Ready<'a> = &'a mut dyn FnMut(&[f32], usize);
+
 /// A model over symbols: logits and gradients from a flat buffer of parameters.
 pub trait Network {
     /// The parameters.
@@ -48,6 +51,18 @@ pub trait Network {
 
     /// Adds the gradient of the summed loss to `gradient`; the loss it returns is the plain cross-entropy.
     fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss>;
+
+    /// As [`gradient`](Self::gradient); `ready` is told of the gradient and of the place from which on it changes no more.
+    fn gradient_as_it_comes(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        gradient: &mut [f32],
+        _ready: Ready<'_>,
+    ) -> Result<Loss> {
+        self.gradient(theta, batch, noise, gradient)
+    }
 
     /// Where the parameters lie, if they are on a device while it trains; `gradient` is then called with empty slices.
     fn resident(&mut self) -> Option<&mut dyn training::Resident> {
@@ -77,8 +92,16 @@ pub(crate) trait ByHand {
     /// The logits of every row, [rows, V]; what the way back needs is kept beside them.
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]>;
 
-    /// From the gradient of the logits, which stands in their place, to that of every parameter.
-    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]);
+    /// From the gradient of the logits, which stands in their place, to that of every parameter; `ready` as of
+    /// [`Network::gradient_as_it_comes`].
+    fn backward(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        gradient: &mut [f32],
+        ready: Ready<'_>,
+    );
 
     /// As of [`Network`].
     fn sense(&mut self, _theta: &[f32], _batch: &Batch, _how: Sensing) -> Result<Option<Reading>> {
@@ -101,9 +124,20 @@ impl<N: ByHand> Network for N {
     }
 
     fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
+        self.gradient_as_it_comes(theta, batch, noise, gradient, &mut |_, _| {})
+    }
+
+    fn gradient_as_it_comes(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        gradient: &mut [f32],
+        ready: Ready<'_>,
+    ) -> Result<Loss> {
         let logits = self.forward(theta, batch, Some(noise))?;
         let ce = cross_entropy(logits, &batch.targets, noise.smoothing as f32, true);
-        self.backward(theta, batch, noise, gradient);
+        self.backward(theta, batch, noise, gradient, ready);
         Ok(Loss { sum: ce.loss, targets: ce.targets })
     }
 

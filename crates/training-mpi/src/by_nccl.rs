@@ -3,6 +3,7 @@
 //!
 //! NCCL's own sums are not used: which tree they take depends on the number of cards.
 
+use std::collections::VecDeque;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use cudarc::nccl::{Comm, Id, group_end, group_start};
+use training::collective::nothing_posted;
 use training::{Collective, Refusal, Result};
 
 /// Ranks that have a card each.
@@ -18,6 +20,8 @@ struct ByNccl {
     ranks: Box<dyn Collective>,
     comm: Comm,
     stream: Arc<CudaStream>,
+    /// What nobody has collected yet.
+    received: VecDeque<Vec<Vec<f32>>>,
     patience: Duration,
 }
 
@@ -97,7 +101,7 @@ pub(crate) fn over(
         Comm::from_rank(stream.clone(), rank, world, Id::uninit(name))
     });
     let comm = begun.map_err(|fault| failed("the ranks did not come together", &fault.0))?;
-    Ok(Box::new(ByNccl { ranks, comm, stream, patience }))
+    Ok(Box::new(ByNccl { ranks, comm, stream, received: VecDeque::new(), patience }))
 }
 
 /// What blocks, and cannot be asked whether it is done: past its time the process ends, and its launcher ends the others.
@@ -189,7 +193,7 @@ impl Collective for ByNccl {
         self.ranks.gather(own)
     }
 
-    fn exchange(&mut self, mut to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
+    fn post(&mut self, mut to: Vec<Vec<f32>>) -> Result<()> {
         to.resize_with(self.world(), Vec::new);
         // A card receives as many numbers as it is told beforehand.
         let own: Vec<u8> = to.iter().flat_map(|numbers| (numbers.len() as u64).to_le_bytes()).collect();
@@ -202,7 +206,13 @@ impl Collective for ByNccl {
         let lengths: Option<Vec<usize>> = said.iter().map(length).collect();
         let lengths =
             lengths.ok_or_else(|| Refusal::Others("a rank did not say what it sends".to_owned()))?;
-        self.swap(&to, &lengths)
+        let received = self.swap(&to, &lengths)?;
+        self.received.push_back(received);
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Vec<Vec<f32>>> {
+        self.received.pop_front().ok_or_else(nothing_posted)
     }
 
     fn abort(&mut self) {

@@ -4,8 +4,11 @@
 //! tree, and every node is the sum of its two halves. A process has neighbouring pieces: it adds up the largest
 //! subtrees that are its own, and what is left of the tree is added by slices, each process one. So one process and
 //! twelve add the same numbers in the same order, and their weights have the same bits.
+//!
+//! The way back through the last piece of a process makes the gradient of the last parameters first. What stands is sent while
+//! the rest is computed: the tree is one of each number, so its order is what it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -28,19 +31,36 @@ pub trait Collective: std::fmt::Debug {
     /// A process that is gone, or does not come.
     fn gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>>;
 
-    /// `to[r]` goes to rank r; what everybody sent to this rank comes back, by rank.
+    /// `to[r]` goes to rank r, and nobody waits for it; what everybody sent to this rank is [`collect`](Self::collect)ed later.
+    ///
+    /// # Errors
+    /// A process that is gone.
+    fn post(&mut self, to: Vec<Vec<f32>>) -> Result<()>;
+
+    /// What everybody [`post`](Self::post)ed to this rank, by rank: of all posts the first that was not collected.
     ///
     /// # Errors
     /// A process that is gone, or does not come.
-    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>>;
+    fn collect(&mut self) -> Result<Vec<Vec<f32>>>;
+
+    /// Both at once.
+    ///
+    /// # Errors
+    /// A process that is gone, or does not come.
+    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
+        self.post(to)?;
+        self.collect()
+    }
 
     /// Ends all ranks where that is possible, after a fault of which the others do not know: they would wait.
     fn abort(&mut self) {}
 }
 
 /// One process alone.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Alone;
+#[derive(Debug, Default)]
+pub struct Alone {
+    posted: VecDeque<Vec<Vec<f32>>>,
+}
 
 impl Collective for Alone {
     fn rank(&self) -> usize {
@@ -55,9 +75,19 @@ impl Collective for Alone {
         Ok(vec![own.to_vec()])
     }
 
-    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
-        Ok(to)
+    fn post(&mut self, to: Vec<Vec<f32>>) -> Result<()> {
+        self.posted.push_back(to);
+        Ok(())
     }
+
+    fn collect(&mut self) -> Result<Vec<Vec<f32>>> {
+        self.posted.pop_front().ok_or_else(nothing_posted)
+    }
+}
+
+/// A conversation whose beginning is missing.
+pub fn nothing_posted() -> Refusal {
+    Refusal::Others("numbers were asked for that nobody was asked to send".to_owned())
 }
 
 /// What threads send one another.
@@ -71,6 +101,8 @@ pub struct Thread {
     rank: usize,
     to: Vec<Sender<Message>>,
     from: Vec<Receiver<Message>>,
+    /// Numbers that came before bytes that were waited for, by rank.
+    early: Vec<VecDeque<Vec<f32>>>,
     patience: Duration,
 }
 
@@ -92,7 +124,8 @@ pub fn threads(world: usize, patience: Duration) -> Vec<Thread> {
         }
     }
     let pairs = to.into_iter().zip(from).enumerate();
-    pairs.map(|(rank, (to, from))| Thread { rank, to, from, patience }).collect()
+    let early = || (0..world).map(|_| VecDeque::new()).collect();
+    pairs.map(|(rank, (to, from))| Thread { rank, to, from, early: early(), patience }).collect()
 }
 
 impl Thread {
@@ -101,14 +134,12 @@ impl Thread {
         if sent { Ok(()) } else { Err(gone(rank)) }
     }
 
-    fn receive(&self) -> Result<Vec<Message>> {
-        let received = self.from.iter().enumerate().map(|(rank, from)| {
-            from.recv_timeout(self.patience).map_err(|e| match e {
-                RecvTimeoutError::Timeout => late(rank, self.patience),
-                RecvTimeoutError::Disconnected => gone(rank),
-            })
-        });
-        received.collect()
+    fn receive(&self, rank: usize) -> Result<Message> {
+        let from = self.from.get(rank).ok_or_else(|| gone(rank))?;
+        from.recv_timeout(self.patience).map_err(|e| match e {
+            RecvTimeoutError::Timeout => late(rank, self.patience),
+            RecvTimeoutError::Disconnected => gone(rank),
+        })
     }
 }
 
@@ -144,26 +175,40 @@ impl Collective for Thread {
         for rank in 0..self.world() {
             self.send(rank, Message::Bytes(own.to_vec()))?;
         }
-        let received = self.receive()?.into_iter().enumerate();
-        received
-            .map(|(rank, message)| match message {
-                Message::Bytes(bytes) => Ok(bytes),
-                Message::Numbers(_) => Err(other_words(rank)),
-            })
-            .collect()
+        let mut said = Vec::with_capacity(self.world());
+        for rank in 0..self.world() {
+            said.push(loop {
+                match self.receive(rank)? {
+                    Message::Bytes(bytes) => break bytes,
+                    Message::Numbers(numbers) => {
+                        self.early.get_mut(rank).ok_or_else(|| gone(rank))?.push_back(numbers);
+                    }
+                }
+            });
+        }
+        Ok(said)
     }
 
-    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
+    fn post(&mut self, to: Vec<Vec<f32>>) -> Result<()> {
         for (rank, numbers) in to.into_iter().enumerate() {
             self.send(rank, Message::Numbers(numbers))?;
         }
-        let received = self.receive()?.into_iter().enumerate();
-        received
-            .map(|(rank, message)| match message {
-                Message::Numbers(numbers) => Ok(numbers),
-                Message::Bytes(_) => Err(other_words(rank)),
-            })
-            .collect()
+        Ok(())
+    }
+
+    fn collect(&mut self) -> Result<Vec<Vec<f32>>> {
+        let mut received = Vec::with_capacity(self.world());
+        for rank in 0..self.world() {
+            let early = self.early.get_mut(rank).and_then(VecDeque::pop_front);
+            received.push(match early {
+                Some(numbers) => numbers,
+                None => match self.receive(rank)? {
+                    Message::Numbers(numbers) => numbers,
+                    Message::Bytes(_) => return Err(other_words(rank)),
+                },
+            });
+        }
+        Ok(received)
     }
 }
 
@@ -211,7 +256,21 @@ pub(crate) trait Stack {
 
     /// One more on top.
     fn put(&mut self, gradient: Vec<f32>) -> Result<()>;
+
+    /// The gradient of a piece, with so many sums behind it, and off the stack: `ready` is told of the sum, whose numbers from a
+    /// place on change no more, and at the end from place 0 on.
+    fn last(&mut self, piece: usize, sums: usize, ready: Ready<'_>) -> Result<()> {
+        self.piece(piece)?;
+        for _ in 0..sums {
+            self.add()?;
+        }
+        let sum = self.take()?;
+        ready(&sum, 0)
+    }
 }
+
+/// Who hears of a sum and of the place from which on it stands.
+pub(crate) type Ready<'a> = &'a mut dyn FnMut(&[f32], usize) -> Result<()>;
 
 /// The sum over a node, on top.
 fn from_leaves(node: &Range<usize>, stack: &mut dyn Stack) -> Result<()> {
@@ -223,6 +282,30 @@ fn from_leaves(node: &Range<usize>, stack: &mut dyn Stack) -> Result<()> {
             stack.add()
         }
     }
+}
+
+/// All of a node but its last leaf: that leaf, and the number of sums that are left to do.
+fn all_but_the_last(node: &Range<usize>, stack: &mut dyn Stack) -> Result<(usize, usize)> {
+    match halves(node) {
+        None => Ok((node.start, 0)),
+        Some([left, right]) => {
+            from_leaves(&left, stack)?;
+            let (leaf, sums) = all_but_the_last(&right, stack)?;
+            Ok((leaf, sums + 1))
+        }
+    }
+}
+
+/// A gradient goes in at least so many parts, so that most of it can go while the rest is computed...
+const PARTS: usize = 16;
+
+/// ... of so many numbers: fewer are not worth a message, and more than 1 MiB only wait for one another.
+const PART: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 18;
+
+/// The chunks of a gradient, the last numbers first.
+fn chunks(len: usize) -> Vec<Range<usize>> {
+    let size = len.div_ceil(PARTS).clamp(*PART.start(), *PART.end());
+    (0..len.div_ceil(size)).rev().map(|i| i * size..len.min((i + 1) * size)).collect()
 }
 
 /// The sum over a node, from sums over subtrees that cover it.
@@ -248,67 +331,120 @@ pub(crate) fn sum_of_pieces(
     stack: &mut dyn Stack,
 ) -> Result<(Cost, f64)> {
     let (rank, world) = (others.rank(), others.world());
-    let of_rank = |rank: usize| {
-        let mut found = Vec::new();
-        subtrees(0..pieces, &own(pieces, rank, world), &mut found);
-        found
-    };
-    let mut sums = Vec::new();
-    for node in of_rank(rank) {
-        from_leaves(&node, stack)?;
-        // One rank has the whole tree, whose sum is where it belongs.
-        if world > 1 {
-            sums.push(stack.take()?);
-        }
-    }
-    let said: Vec<u8> = stack
-        .losses()?
-        .iter()
-        .flat_map(|(sum, targets)| [sum.to_le_bytes(), targets.to_le_bytes()].concat())
-        .collect();
-    let mut loss = (0.0, 0);
-    for (rank, said) in others.gather(&said)?.iter().enumerate() {
-        if said.len() != 16 * own(pieces, rank, world).len() {
-            return Err(other_words(rank));
-        }
-        for piece in said.chunks_exact(16) {
-            let (sum, targets) = piece.split_at(8);
-            loss.0 += f64::from_le_bytes(sum.try_into().unwrap_or_default());
-            loss.1 += u64::from_le_bytes(targets.try_into().unwrap_or_default());
-        }
-    }
+    // One rank has the whole tree, whose sum is where it belongs.
     if world == 1 {
-        return Ok((loss, 0.0));
+        from_leaves(&(0..pieces), stack)?;
+        let said = said(stack, 0.0)?;
+        return costs(&others.gather(&said)?, pieces);
     }
-    // Everybody has said its losses, so everybody has its gradients.
+    let chunks = chunks(len);
+    send(others, pieces, &chunks, stack)?;
     let clock = Instant::now();
-    // Of each subtree every rank gets its slice, adds the tree up, and gives its slice of the sum to all.
-    let slice = |rank: usize| rank * len / world..(rank + 1) * len / world;
-    let to = (0..world).map(|rank| {
-        let parts = sums.iter().map(|sum| sum.get(slice(rank)).unwrap_or_default());
-        parts.collect::<Vec<_>>().concat()
-    });
-    let to: Vec<Vec<f32>> = to.collect();
-    drop(sums);
-    let mut subtree_sums = BTreeMap::new();
-    for (from, numbers) in others.exchange(to)?.into_iter().enumerate() {
-        let nodes = of_rank(from);
-        let width = slice(rank).len();
+    // Of each subtree every rank has its slice; it adds the tree up, and gives its slice of the sum to all.
+    for chunk in &chunks {
+        let received = others.collect()?;
+        let sum = sum_of_slices(&received, pieces, slice(chunk, rank, world).len())?;
+        others.post(vec![sum; world])?;
+    }
+    let mut whole = vec![0.0; len];
+    for chunk in &chunks {
+        let sum = others.collect()?.concat();
+        let place = whole.get_mut(chunk.clone()).filter(|place| place.len() == sum.len());
+        let place = place
+            .ok_or_else(|| Refusal::Others("the slices of a gradient do not make a whole".to_owned()))?;
+        place.copy_from_slice(&sum);
+    }
+    // The rank that was last waited for nobody.
+    let said = said(stack, clock.elapsed().as_secs_f64())?;
+    let costs = costs(&others.gather(&said)?, pieces)?;
+    stack.put(whole)?;
+    Ok(costs)
+}
+
+/// The slice of a rank.
+fn slice(chunk: &Range<usize>, rank: usize, world: usize) -> Range<usize> {
+    let at = |rank: usize| chunk.start + rank * chunk.len() / world;
+    at(rank)..at(rank + 1)
+}
+
+/// The largest subtrees of a rank.
+fn of_rank(pieces: usize, rank: usize, world: usize) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    subtrees(0..pieces, &own(pieces, rank, world), &mut found);
+    found
+}
+
+/// Computes the pieces of this rank; of its subtrees every rank gets its slices, a chunk as soon as it stands.
+fn send(
+    others: &mut dyn Collective,
+    pieces: usize,
+    chunks: &[Range<usize>],
+    stack: &mut dyn Stack,
+) -> Result<()> {
+    let (rank, world) = (others.rank(), others.world());
+    let nodes = of_rank(pieces, rank, world);
+    let Some((last, before)) = nodes.split_last() else { return Err(other_words(rank)) };
+    let mut sums = Vec::new();
+    for node in before {
+        from_leaves(node, stack)?;
+        sums.push(stack.take()?);
+    }
+    let (leaf, left) = all_but_the_last(last, stack)?;
+    let mut chunks = chunks.iter().peekable();
+    stack.last(leaf, left, &mut |sum, from| {
+        while let Some(chunk) = chunks.next_if(|chunk| from <= chunk.start) {
+            let to = (0..world).map(|rank| {
+                let parts = sums.iter().map(Vec::as_slice).chain([sum]);
+                parts
+                    .map(|sum| sum.get(slice(chunk, rank, world)).unwrap_or_default())
+                    .collect::<Vec<_>>()
+                    .concat()
+            });
+            others.post(to.collect())?;
+        }
+        Ok(())
+    })
+}
+
+/// The sum of all pieces in a slice of `width` numbers, from the subtrees of every rank.
+fn sum_of_slices(received: &[Vec<f32>], pieces: usize, width: usize) -> Result<Vec<f32>> {
+    let mut sums = BTreeMap::new();
+    for (from, numbers) in received.iter().enumerate() {
+        let nodes = of_rank(pieces, from, received.len());
         if numbers.len() != nodes.len() * width {
             return Err(other_words(from));
         }
         for (i, node) in nodes.into_iter().enumerate() {
             let part = numbers.get(i * width..(i + 1) * width).unwrap_or_default();
-            subtree_sums.insert((node.start, node.end), part.to_vec());
+            sums.insert((node.start, node.end), part.to_vec());
         }
     }
-    let sum = from_subtrees(&(0..pieces), &mut subtree_sums).unwrap_or_default();
-    let whole = others.exchange(vec![sum; world])?.concat();
-    if whole.len() != len {
-        return Err(Refusal::Others("the slices of a gradient do not make a whole".to_owned()));
+    Ok(from_subtrees(&(0..pieces), &mut sums).unwrap_or_default())
+}
+
+/// What a rank says of its pieces: the seconds of the sum, then their losses.
+fn said(stack: &mut dyn Stack, seconds: f64) -> Result<Vec<u8>> {
+    let losses = stack.losses()?;
+    let losses = losses.iter().flat_map(|(sum, targets)| [sum.to_le_bytes(), targets.to_le_bytes()].concat());
+    Ok(seconds.to_le_bytes().into_iter().chain(losses).collect())
+}
+
+/// The losses that all ranks said, in the order of pieces, and the least seconds.
+fn costs(said_by: &[Vec<u8>], pieces: usize) -> Result<(Cost, f64)> {
+    let (mut loss, mut seconds) = ((0.0, 0), f64::INFINITY);
+    for (rank, said) in said_by.iter().enumerate() {
+        if said.len() != 8 + 16 * own(pieces, rank, said_by.len()).len() {
+            return Err(other_words(rank));
+        }
+        let (own_seconds, losses) = said.split_at(8);
+        seconds = seconds.min(f64::from_le_bytes(own_seconds.try_into().unwrap_or_default()));
+        for piece in losses.chunks_exact(16) {
+            let (sum, targets) = piece.split_at(8);
+            loss.0 += f64::from_le_bytes(sum.try_into().unwrap_or_default());
+            loss.1 += u64::from_le_bytes(targets.try_into().unwrap_or_default());
+        }
     }
-    stack.put(whole)?;
-    Ok((loss, clock.elapsed().as_secs_f64()))
+    Ok((loss, seconds))
 }
 
 /// Refuses what no number of processes could agree on: pieces that the ranks do not divide.
@@ -466,7 +602,7 @@ mod tests {
                 })
                 .collect();
             let of = |p: usize| gradients[p].clone();
-            let one = sum(&mut Alone, pieces, len, &of).0;
+            let one = sum(&mut Alone::default(), pieces, len, &of).0;
             // It is the sum.
             for (i, &found) in one.iter().enumerate() {
                 let right: f64 = gradients.iter().map(|g| f64::from(g[i])).sum();

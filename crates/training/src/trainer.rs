@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{self, Checkpoint, State};
-use crate::collective::{self, Alone, Collective, Cost, Stack};
+use crate::collective::{self, Alone, Collective, Cost, Ready, Stack};
 use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
@@ -68,6 +68,20 @@ pub trait Task {
         update: u64,
         gradient: &mut [f32],
     ) -> Result<Loss>;
+
+    /// As [`gradient`](Self::gradient). `ready` is told of the gradient, whose numbers from a place on change no more, as often
+    /// as that is known: they can go to others while the rest is computed.
+    fn gradient_as_it_comes(
+        &mut self,
+        theta: &[f32],
+        batch: &Self::Batch,
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+        _ready: &mut dyn FnMut(&[f32], usize),
+    ) -> Result<Loss> {
+        self.gradient(theta, batch, piece, update, gradient)
+    }
 
     /// Where the parameters lie, if they are not in this process's memory. Then [`gradient`](Self::gradient) is called with
     /// empty slices and adds to the gradient there; what it returns has the number of targets, and the loss comes from
@@ -458,7 +472,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         }
         let theta: &[f32] = if self.away { &[] } else { &self.at.theta };
         if self.settings.pieces > 0 {
-            let (parts, mut alone) = (self.settings.pieces, Alone);
+            let (parts, mut alone) = (self.settings.pieces, Alone::default());
             let others = self.others.as_deref_mut().unwrap_or(&mut alone);
             let (len, clock, away) = (self.at.theta.len(), Instant::now(), self.away);
             let work = Work { task: &mut *self.task, batch: &batch, parts, update, theta, seconds: 0.0 };
@@ -705,6 +719,19 @@ impl<T: Task> Work<'_, T> {
         self.seconds += begun.elapsed().as_secs_f64();
         Ok(loss)
     }
+
+    fn gradient_as_it_comes(
+        &mut self,
+        part: usize,
+        gradient: &mut [f32],
+        ready: &mut dyn FnMut(&[f32], usize),
+    ) -> Result<Loss> {
+        let (begun, piece) = (Instant::now(), Piece { part, parts: self.parts });
+        let loss =
+            self.task.gradient_as_it_comes(self.theta, self.batch, piece, self.update, gradient, ready)?;
+        self.seconds += begun.elapsed().as_secs_f64();
+        Ok(loss)
+    }
 }
 
 fn nothing_to_add() -> Refusal {
@@ -743,6 +770,33 @@ impl<T: Task> Stack for Here<'_, T> {
     fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
         self.sums.push(gradient);
         Ok(())
+    }
+
+    fn last(&mut self, piece: usize, sums: usize, ready: Ready<'_>) -> Result<()> {
+        let mut gradient = vec![0.0; self.work.theta.len()];
+        let first = self.sums.len().checked_sub(sums).ok_or_else(nothing_to_add)?;
+        let mut below = self.sums.split_off(first);
+        // What stands is added to the sums below, from the top down; the lowest one is the sum.
+        let (mut standing, mut result) = (gradient.len(), Ok(()));
+        let mut tell = |gradient: &[f32], from: usize| {
+            if result.is_err() {
+                return;
+            }
+            for at in (1..=below.len()).rev() {
+                let (lower, upper) = below.split_at_mut(at);
+                let above = upper.first().map_or(gradient, Vec::as_slice).get(from..standing);
+                let sum = lower.last_mut().and_then(|sum| sum.get_mut(from..standing));
+                if let (Some(sum), Some(above)) = (sum, above) {
+                    collective::add(sum, above);
+                }
+            }
+            standing = standing.min(from);
+            result = ready(below.first().map_or(gradient, Vec::as_slice), standing);
+        };
+        let loss = self.work.gradient_as_it_comes(piece, &mut gradient, &mut tell)?;
+        tell(&gradient, 0);
+        self.losses.push((loss.sum, loss.targets));
+        result
     }
 }
 

@@ -131,6 +131,44 @@ fn explicit_agrees_with_composed() {
     }
 }
 
+/// What is told of before the end is what stands there in the end, and most of it is told of early.
+pub(crate) fn comes_from_the_end(name: &str, model: &mut dyn Network, batch: &Batch, theta: &[f32]) {
+    let mut right = vec![0.0; theta.len()];
+    model.gradient(theta, batch, NOISE, &mut right).unwrap();
+    let (mut found, mut told) = (vec![0.0; theta.len()], Vec::new());
+    let mut places = Vec::new();
+    model
+        .gradient_as_it_comes(theta, batch, NOISE, &mut found, &mut |gradient, from| {
+            places.push(from);
+            told.push(gradient[from..].to_vec());
+        })
+        .unwrap();
+    assert!(found == right, "{name}");
+    assert!(places.is_sorted_by(|a, b| a > b) && !places.is_empty(), "{name}: {places:?}");
+    for (from, told) in places.iter().zip(told) {
+        assert!(told == right[*from..], "{name}: it changed behind {from}");
+    }
+    // All but the embedding.
+    let first = model.layout().iter().find(|p| p.name.starts_with("layers.") || p.name.starts_with("lstm."));
+    assert_eq!(places.last(), first.map(|p| &p.range.start), "{name}");
+}
+
+#[test]
+fn a_gradient_comes_from_the_end() {
+    for (name, config) in shapes() {
+        for checkpointing in [false, true] {
+            let mut s = Family::named(name).stream(4);
+            let mut model = Explicit::new(config.clone()).unwrap();
+            if checkpointing {
+                model = model.with_gradient_checkpointing();
+            }
+            let batch = batch(&mut s, 3, 9, model.config());
+            let theta = weights(model.layout(), &mut s);
+            comes_from_the_end(name, &mut model, &batch, &theta);
+        }
+    }
+}
+
 #[test]
 fn every_parameter_has_a_gradient() {
     for (name, config) in shapes() {

@@ -154,6 +154,14 @@ fn explicit_agrees_with_composed() {
 }
 
 #[test]
+fn a_gradient_comes_from_the_end() {
+    let mut s = Family::named("comes").stream(0);
+    let mut model = Lstm::new(&shape(9, 0.2)).unwrap();
+    let (theta, batch) = (weights(model.layout(), &mut s), batch(&mut s, 4, 9));
+    crate::gradients::comes_from_the_end("lstm", &mut model, &batch, &theta);
+}
+
+#[test]
 fn gradients_are_added_to_what_is_there() {
     let config = shape(5, 0.0);
     let mut s = Family::named("added").stream(0);

@@ -17,7 +17,7 @@ use training::collective::{Collective, threads};
 use training::kernels::Precision;
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
-use training::{DeviceSpec, Layout, Loss, Settings, Trainer};
+use training::{DeviceSpec, Settings, Trainer};
 
 use crate::gradients::{NOISE, batch, shapes, weights};
 
@@ -296,67 +296,6 @@ fn twenty_updates_of_tiny_have_the_losses_of_the_cpu_and_go_on_there() {
     }
 }
 
-/// A network whose device is destroyed before one of its gradients.
-struct Losing {
-    network: OnDevice,
-    left: usize,
-    lose: Option<Box<dyn FnOnce() + Send>>,
-}
-
-impl Network for Losing {
-    fn layout(&self) -> &Layout {
-        self.network.layout()
-    }
-
-    fn logits(&mut self, theta: &[f32], batch: &Batch) -> training::Result<&[f32]> {
-        self.network.logits(theta, batch)
-    }
-
-    fn gradient(
-        &mut self,
-        theta: &[f32],
-        batch: &Batch,
-        noise: Noise,
-        gradient: &mut [f32],
-    ) -> training::Result<Loss> {
-        self.left = self.left.saturating_sub(1);
-        if let Some(lose) = self.lose.take_if(|_| self.left == 0) {
-            lose();
-        }
-        self.network.gradient(theta, batch, noise, gradient)
-    }
-
-    fn resident(&mut self) -> Option<&mut dyn training::Resident> {
-        self.network.resident()
-    }
-}
-
-#[test]
-fn a_device_lost_in_the_middle_costs_the_updates_since_the_last_checkpoint() {
-    let config = ModelConfig { n_layers: 1, ..ModelConfig::size("tiny").unwrap() };
-    let Ok((machine, lose)) = device_kernels::open_to_lose(DeviceSpec::Vulkan(0)) else { return };
-    let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
-    let cpu = || Box::new(Explicit::new(config.clone()).unwrap());
-    let (right, right_losses) = train(cpu(), folders[0].path(), 20, 0);
-    // Two gradients an update, a checkpoint every five: it is lost in the eighth.
-    let network = Losing { network: on(&config, machine), left: 16, lose: Some(lose) };
-    let mut learner = learner(Box::new(network));
-    let folder = folders[1].path();
-    let mut trainer = Trainer::open(&mut learner, settings(20), folder, serde_json::Map::new()).unwrap();
-    let failed = trainer.run(&AtomicUsize::new(0), &training::Progress::Quiet).unwrap_err();
-    let failed = failed.to_string();
-    assert!(failed.contains("device `vulkan:0` failed: the device is lost"), "{failed}");
-    assert!(failed.contains("`--device cpu`"), "{failed}");
-    drop(trainer);
-    assert!(folder.join("last/step-0000005.safetensors").is_file());
-    let (found, losses) = train(cpu(), folder, 20, 0);
-    for (a, b) in losses.iter().zip(&right_losses) {
-        assert!((a - b).abs() < 1e-4, "{losses:?} {right_losses:?}");
-    }
-    let apart = found.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(apart < 2e-3, "{apart}");
-}
-
 /// So many ranks with a machine each; the weights of every rank, and the newest checkpoint.
 fn together(config: &ModelConfig, world: usize) -> Option<(Vec<Vec<f32>>, Vec<u8>)> {
     machine()?;
@@ -447,4 +386,74 @@ fn what_cannot_be_is_refused() {
     // The composed engine is not there, and nothing runs on the CPU in its place.
     assert!(DeviceSpec::Vulkan(0).check_built().is_ok());
     assert!(DeviceSpec::Vulkan(0).open().unwrap_err().to_string().contains("composed engines"));
+}
+
+/// Only what computes by wgpu can be lost on purpose.
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+mod lost {
+    use symbolic_transformer::network::{Network, Noise};
+    use training::{Layout, Loss};
+
+    use super::*;
+
+    /// A network whose device is destroyed before one of its gradients.
+    struct Losing {
+        network: OnDevice,
+        left: usize,
+        lose: Option<Box<dyn FnOnce() + Send>>,
+    }
+
+    impl Network for Losing {
+        fn layout(&self) -> &Layout {
+            self.network.layout()
+        }
+
+        fn logits(&mut self, theta: &[f32], batch: &Batch) -> training::Result<&[f32]> {
+            self.network.logits(theta, batch)
+        }
+
+        fn gradient(
+            &mut self,
+            theta: &[f32],
+            batch: &Batch,
+            noise: Noise,
+            gradient: &mut [f32],
+        ) -> training::Result<Loss> {
+            self.left = self.left.saturating_sub(1);
+            if let Some(lose) = self.lose.take_if(|_| self.left == 0) {
+                lose();
+            }
+            self.network.gradient(theta, batch, noise, gradient)
+        }
+
+        fn resident(&mut self) -> Option<&mut dyn training::Resident> {
+            self.network.resident()
+        }
+    }
+
+    #[test]
+    fn a_device_lost_in_the_middle_costs_the_updates_since_the_last_checkpoint() {
+        let config = ModelConfig { n_layers: 1, ..ModelConfig::size("tiny").unwrap() };
+        let Ok((machine, lose)) = device_kernels::open_to_lose(DeviceSpec::Vulkan(0)) else { return };
+        let folders: Vec<_> = (0..2).map(|_| tempfile::tempdir().unwrap()).collect();
+        let cpu = || Box::new(Explicit::new(config.clone()).unwrap());
+        let (right, right_losses) = train(cpu(), folders[0].path(), 20, 0);
+        // Two gradients an update, a checkpoint every five: it is lost in the eighth.
+        let network = Losing { network: on(&config, machine), left: 16, lose: Some(lose) };
+        let mut learner = learner(Box::new(network));
+        let folder = folders[1].path();
+        let mut trainer = Trainer::open(&mut learner, settings(20), folder, serde_json::Map::new()).unwrap();
+        let failed = trainer.run(&AtomicUsize::new(0), &training::Progress::Quiet).unwrap_err();
+        let failed = failed.to_string();
+        assert!(failed.contains("device `vulkan:0` failed: the device is lost"), "{failed}");
+        assert!(failed.contains("`--device cpu`"), "{failed}");
+        drop(trainer);
+        assert!(folder.join("last/step-0000005.safetensors").is_file());
+        let (found, losses) = train(cpu(), folder, 20, 0);
+        for (a, b) in losses.iter().zip(&right_losses) {
+            assert!((a - b).abs() < 1e-4, "{losses:?} {right_losses:?}");
+        }
+        let apart = found.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(apart < 2e-3, "{apart}");
+    }
 }

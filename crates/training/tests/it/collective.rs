@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use seeded::Family;
 use serde_json::{Map, Value};
 use training::collective::{Collective, Intent, Thread, agree, threads};
-use training::{Outcome, Progress, Result, Settings, Task, Trainer};
+use training::parameters::{Decay, Initial};
+use training::{Evaluation, Layout, Loss, Outcome, Piece, Progress, Result, Settings, Task, Trainer};
 
 use crate::trainer::{Linear, lines, settings};
 
@@ -185,5 +187,131 @@ fn ranks_that_would_do_different_things_do_nothing() {
     let folder = tempfile::tempdir().unwrap();
     for result in together(5, &pieces(4), folder.path(), &|_, _| {}) {
         assert!(result.unwrap_err().to_string().contains("5 ranks do not divide"));
+    }
+}
+
+/// A gradient of many numbers that comes in one (`pace` 0), or from the end in steps that are this rank's own.
+struct Wide {
+    layout: Layout,
+    pace: u64,
+    /// How often the gradient was told of before its end.
+    told: usize,
+}
+
+impl Wide {
+    fn new(len: usize, pace: u64) -> Self {
+        let mut layout = Layout::default();
+        layout.add("w", &[len], Decay::No, Initial::Constant(0.25));
+        Self { layout, pace, told: 0 }
+    }
+
+    fn of(part: usize, update: u64, at: usize) -> f32 {
+        let bits = (part as u64 * 7919 + update * 104_729 + at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((bits >> 40) as f32 - 8_388_608.0) * 2_f32.powi((bits % 40) as i32 - 40)
+    }
+}
+
+impl Task for Wide {
+    type Batch = ();
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn updates_per_epoch(&self) -> u64 {
+        5
+    }
+
+    fn batch(&mut self, _: u64, _: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn gradient(
+        &mut self,
+        theta: &[f32],
+        batch: &(),
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+    ) -> Result<Loss> {
+        self.gradient_as_it_comes(theta, batch, piece, update, gradient, &mut |_, _| {})
+    }
+
+    fn gradient_as_it_comes(
+        &mut self,
+        _: &[f32],
+        (): &(),
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+        ready: &mut dyn FnMut(&[f32], usize),
+    ) -> Result<Loss> {
+        let mut steps = Family::named("paces").stream(self.pace * 1000 + update * 100 + piece.part as u64);
+        let mut done = gradient.len();
+        // Some pieces are empty, and nothing is told of them.
+        while done > 0 && (self.pace == 0 || piece.part % 5 != 3) {
+            let from = if self.pace == 0 { 0 } else { done - 1 - steps.below(done as u64) as usize };
+            (from..done).for_each(|at| gradient[at] += Self::of(piece.part, update, at));
+            done = from;
+            if self.pace > 0 {
+                ready(gradient, from);
+                self.told += 1;
+                // Said once more, it changes nothing.
+                if steps.below(3) == 0 {
+                    ready(gradient, from);
+                }
+            }
+        }
+        (0..done).for_each(|at| gradient[at] += Self::of(piece.part, update, at));
+        Ok(Loss { sum: 1.0, targets: 1 })
+    }
+
+    fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation> {
+        Ok(Evaluation { watched: f64::from(theta[0]), reached: false, fields: Map::new() })
+    }
+
+    fn refuses_silent_weights(&self) -> bool {
+        false
+    }
+}
+
+/// What goes to others while the rest is computed makes the same sum, whatever stands when.
+#[test]
+fn what_is_sent_before_the_end_adds_up_to_the_same() {
+    for len in [1, 7, 1024, 5000, 40_001] {
+        let mut right: Option<Vec<f32>> = None;
+        for (world, paces) in [(1, 0), (2, 0), (2, 1), (3, 2), (4, 3), (6, 4), (12, 5)] {
+            let folder = tempfile::tempdir().unwrap();
+            let ranks: Vec<Vec<f32>> = std::thread::scope(|scope| {
+                let ranks = threads(world, Duration::from_secs(20)).into_iter().map(|mut others| {
+                    let folder = folder.path();
+                    scope.spawn(move || {
+                        let rank = others.rank() as u64;
+                        let mut task = Wide::new(len, if paces == 0 { 0 } else { paces * 100 + rank });
+                        let mut trainer = if rank == 0 {
+                            Trainer::open(&mut task, pieces(3), folder, start())
+                                .unwrap()
+                                .lead(&mut others)
+                                .unwrap()
+                        } else {
+                            Trainer::follow(&mut task, pieces(3), &mut others).unwrap()
+                        };
+                        trainer.run(&AtomicUsize::new(0), &Progress::Quiet).unwrap();
+                        let weights = trainer.weights().to_vec();
+                        drop(trainer);
+                        assert!(paces == 0 || task.told > 0 || world > 6, "nothing was told of early");
+                        weights
+                    })
+                });
+                let ranks: Vec<_> = ranks.collect();
+                ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+            });
+            let right = right.get_or_insert_with(|| ranks[0].clone());
+            for found in ranks {
+                let same = found.iter().zip(&*right).all(|(a, b)| a.to_bits() == b.to_bits());
+                assert!(same, "{len} numbers, {world} ranks, pace {paces}");
+            }
+        }
+        assert!(right.unwrap().iter().all(|w| w.is_finite() && w.to_bits() != 0.25_f32.to_bits()));
     }
 }
