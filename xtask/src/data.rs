@@ -444,6 +444,9 @@ pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
 
 /// The law of a run's data set: from its manifest, or from the configuration that makes it.
 pub(crate) fn law_of_run(name: &str) -> Result<Law> {
+    if crate::texts::is_file(name) {
+        bail!("data = \"{name}\" is a file of texts, of which no law is known");
+    }
     let folder = folder_of(name);
     if is_inference(name) {
         return law_of_letters(name, &folder);

@@ -25,6 +25,7 @@ mod run_folder;
 mod signals;
 mod store;
 mod sweep;
+mod texts;
 mod transformer;
 #[cfg(any(feature = "programs", test))]
 mod written;

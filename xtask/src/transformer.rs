@@ -18,6 +18,7 @@ mod semantics;
 
 mod eval;
 
+mod plain_texts;
 mod tasks;
 
 mod subject;
@@ -37,12 +38,13 @@ pub(crate) mod judge;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use fol::notation::Code;
 use serde_json::Value;
 
 use crate::learner::{Kind, Learner};
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Summary, Tables};
-use crate::{data, inference};
+use crate::{data, inference, texts};
 use config::Config;
 use report::Run;
 use subject::OnData;
@@ -77,6 +79,7 @@ impl Learner for Config {
         "nats_per_token",
         "bits_per_formula",
         "excess_bits",
+        "bits_per_text",
         "top1",
         "top1_ratio",
         "parsed",
@@ -102,7 +105,8 @@ impl Learner for Config {
         if !self.model.has_weights() || self.entities == Some(config::NamesOf::Data) {
             return Ok(None);
         }
-        let code = code::of_law(self, &data::law_of_run(&self.data)?)?;
+        let code =
+            if self.is_plain() { Code::PLAIN } else { code::of_law(self, &data::law_of_run(&self.data)?)? };
         Ok(Some(network::of(self, &code)?.layout().len()))
     }
 
@@ -115,6 +119,18 @@ impl Learner for Config {
                 "measure = \"{measure}\" is per token, and left and right have other tokens: bits_per_formula and \
                  excess_bits can be compared"
             );
+        }
+        let of_texts = measure == "bits_per_text";
+        if texts::is_file(&self.data) != of_texts {
+            let needs =
+                if of_texts { "no file of texts" } else { "a file of texts, of which no optimum is known" };
+            bail!(
+                "measure = \"{measure}\": data = \"{}\" is {needs}; bits_per_text goes with files of texts",
+                self.data
+            );
+        }
+        if of_texts {
+            return Ok(());
         }
         if data::is_inference(&self.data) {
             bail!("data = \"{}\": of inference tasks no optimum is known", self.data);
@@ -151,6 +167,9 @@ impl Learner for Config {
     }
 
     fn prepare(shared: &str, quiet: bool, stop: &Stop) -> Result<()> {
+        if texts::is_file(shared) {
+            return texts::Texts::open(shared).map(|_| ());
+        }
         if data::is_inference(shared) {
             return inference::load(shared, quiet, stop).map(|_| ());
         }
@@ -179,7 +198,7 @@ impl Learner for Config {
     }
 
     fn in_short(evaluation: &Value) -> String {
-        tasks::in_short(evaluation) + &eval::in_short(evaluation)
+        plain_texts::in_short(evaluation) + &tasks::in_short(evaluation) + &eval::in_short(evaluation)
     }
 
     fn is_judged(&self, folder: &Path) -> Result<bool> {

@@ -42,6 +42,10 @@ pub(crate) struct InventArgs {
     /// Writes definitions and folded formulas into this file, one a line, the definitions first.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Writes the formulas without definitions into this file, one a line, in the order and with the bound variables that
+    /// --out has them with.
+    #[arg(long, value_name = "FILE")]
+    formulas: Option<PathBuf>,
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -60,6 +64,7 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     let options =
         Options { most: usize::from(args.max), arity: usize::from(args.arity), patterns: args.patterns };
     let mut library = Library::new(&corpus);
+    let plain = library.folded();
     let mut model = if args.measure == "static" { None } else { Some(Model::open(&args.measure)?) };
     let progress = Progress::new(u64::from(args.max), args.quiet);
     let mut bits = Vec::new();
@@ -101,6 +106,9 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     certify(&corpus, &library)?;
     if let Some(path) = &args.out {
         training::files::write(path, folded_text(&library).as_bytes())?;
+    }
+    if let Some(path) = &args.formulas {
+        training::files::write(path, lines(plain).as_bytes())?;
     }
     let document = answer(args, &corpus, &library, &bits);
     give(args.json, &document, || in_words(&library, &bits, &document))?;
@@ -224,9 +232,12 @@ fn shown(definition: &Definition) -> String {
 }
 
 fn folded_text(library: &Library) -> String {
-    let definitions = library.definitions().iter().map(|d| shown(&d.definition));
-    let formulas = library.folded().into_iter().map(|f| print(&Text::formula(f), Style::Unicode));
-    definitions.chain(formulas).map(|line| line + "\n").collect()
+    let definitions = library.definitions().iter().map(|d| shown(&d.definition) + "\n");
+    definitions.collect::<String>() + &lines(library.folded())
+}
+
+fn lines(formulas: Vec<Formula>) -> String {
+    formulas.into_iter().map(|f| print(&Text::formula(f), Style::Unicode) + "\n").collect()
 }
 
 /// The names that a text uses, without what it defines.

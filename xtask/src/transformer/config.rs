@@ -13,6 +13,7 @@ use training::schedule::{Decline, Schedule};
 
 use crate::expect::Expect;
 use crate::keys::Faults;
+use crate::texts;
 
 /// The learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +60,7 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 10] = [
+pub(crate) const SUITES: [&str; 11] = [
     "iid",
     "test",
     "generation",
@@ -70,6 +71,7 @@ pub(crate) const SUITES: [&str; 10] = [
     "h3",
     "criticality",
     "inference",
+    "texts",
 ];
 
 /// The number of warm-up updates: a number, or `"auto"`.
@@ -368,6 +370,16 @@ impl Config {
             let known = SUITES.contains(&suite.as_str());
             faults.demand(known, format!("suites: \"{suite}\" is none of {}", SUITES.join(", ")));
         }
+        let of_texts = texts::is_file(&self.data);
+        let wrong = self.suites.iter().find(|suite| (*suite == "texts") != of_texts);
+        faults.demand(
+            wrong.is_none(),
+            format!(
+                "suites: \"{}\" with data = \"{}\": a file of texts (*.txt) is judged by \"texts\", and nothing else is",
+                wrong.map_or("", String::as_str),
+                self.data
+            ),
+        );
         let transfers = self.suites.iter().any(|suite| suite == "transfer");
         faults.demand(
             transfers != self.transfer.is_empty(),

@@ -1,6 +1,7 @@
 //! `cargo xtask train --dry-run`: what a run would be, and one step of it in memory. Nothing is written.
 
 use anyhow::{Result, bail};
+use fol::notation::Code;
 use serde_json::{Value, json};
 use symbolic_transformer::batch::Batch;
 use symbolic_transformer::learner::Corpus;
@@ -11,17 +12,20 @@ use super::config::Config;
 use super::{code, network};
 use crate::draw::numbers::{count, duration};
 use crate::run_folder::peak_bytes;
+use crate::texts::{self, Texts};
 use crate::{data, inference};
 
 /// What a run would be.
 pub(crate) fn forecast(config: &Config) -> Result<Value> {
-    let is_tasks = data::is_inference(&config.data);
-    let present = if is_tasks { None } else { data::open_if_present(&config.data)? };
+    let of_texts = texts::is_file(&config.data);
+    let written = if of_texts { Some(Texts::open(&config.data)?) } else { None };
+    let is_tasks = !of_texts && data::is_inference(&config.data);
+    let present = if is_tasks || of_texts { None } else { data::open_if_present(&config.data)? };
     let tasks = if is_tasks { inference::open_if_present(&config.data)? } else { None };
     let mut document = json!({
         "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
         "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": toml::Table::try_from(config)?,
-        "data_present": present.is_some() || tasks.is_some(),
+        "data_present": present.is_some() || tasks.is_some() || of_texts,
     });
     let Value::Object(fields) = &mut document else { bail!("no document") };
     if !config.model.has_weights() {
@@ -29,17 +33,22 @@ pub(crate) fn forecast(config: &Config) -> Result<Value> {
     } else {
         // Without the data set as many texts of its law, drawn in memory.
         let few = if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 };
-        let corpus = match (&present, &tasks) {
-            (Some(data), _) => data.train()?.first(config.train_limit),
-            (None, Some(tasks)) => tasks.corpus("train", config.train_limit)?,
-            (None, None) if is_tasks => inference::in_memory(&config.data, few)?,
-            (None, None) => data::in_memory(&config.data, few)?,
+        let corpus = match (&present, &tasks, &written) {
+            (Some(data), ..) => data.train()?.first(config.train_limit),
+            (_, Some(tasks), _) => tasks.corpus("train", config.train_limit)?,
+            (.., Some(texts)) => texts.train().clone().first(config.train_limit),
+            _ if is_tasks => inference::in_memory(&config.data, few)?,
+            _ => data::in_memory(&config.data, few)?,
         };
-        let law = match &present {
-            Some(data) => data.law.clone(),
-            None => data::law_of_run(&config.data)?,
+        let code = if config.is_plain() {
+            Code::PLAIN
+        } else {
+            let law = match &present {
+                Some(data) => data.law.clone(),
+                None => data::law_of_run(&config.data)?,
+            };
+            code::to_train(config, None, &law, || Ok(corpus.clone()))?
         };
-        let code = code::to_train(config, None, &law, || Ok(corpus.clone()))?;
         let corpus = corpus.in_code(&code, "train")?;
         let mut network = network::to_train(config, None, &corpus)?;
         fields.insert("params".to_owned(), json!(network.layout().len()));
@@ -48,7 +57,7 @@ pub(crate) fn forecast(config: &Config) -> Result<Value> {
             Order::new(corpus.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
         let batch = corpus.batch(order.batch(0, 0).iter().map(|&i| i as usize));
         let step = one_step(network.as_mut(), config, &batch, code.size())?;
-        if tasks.is_some() {
+        if tasks.is_some() || of_texts {
             schedule(config, &corpus, &order, &step, fields)?;
         } else if let Some(data) = &present {
             let optimum = data.optimum().map(|nats| code::optimum(nats, &corpus));

@@ -41,7 +41,7 @@ const REFERENCE: u64 = 100_000;
 /// Texts that the suite `criticality` looks at.
 const LOOKED_AT: usize = 500;
 /// The order of the n-gram baseline.
-const ORDER: usize = 7;
+pub(super) const ORDER: usize = 7;
 
 /// The digest of the weights that a run is judged by; none for a run that has no weights.
 pub(super) fn model_digest(folder: &Path) -> Result<Option<String>> {
@@ -95,7 +95,22 @@ pub(super) fn evaluate_as(
     quiet: bool,
     what: &What,
 ) -> Result<Value> {
-    let path = folder.join(&what.file);
+    let about = (data.law_name(), data.digest());
+    write_with(folder, config, &what.file, (&about.0, about.1), |found| {
+        judge_suites(folder, config, data, suites, quiet, what, found)
+    })
+}
+
+/// Writes an evaluation, in which suites judged earlier stay if they are about the same weights; `about` is the law's name
+/// and the digest of the data.
+pub(super) fn write_with(
+    folder: &Path,
+    config: &Config,
+    file: &str,
+    about: (&str, &str),
+    judge: impl FnOnce(&mut Map<String, Value>) -> Result<()>,
+) -> Result<Value> {
+    let path = folder.join(file);
     let mut found: Map<String, Value> = match document(&path) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
@@ -105,12 +120,32 @@ pub(super) fn evaluate_as(
         found.clear();
     }
     found.remove("failed");
-    found.insert("run".to_owned(), json!(folder.file_name().map(|n| n.to_string_lossy().into_owned())));
-    found.insert("model".to_owned(), json!(config.model));
-    found.insert("law".to_owned(), json!(data.law_name()));
-    found.insert("data_digest".to_owned(), json!(data.digest()));
-    found.insert("model_digest".to_owned(), json!(model));
-    found.insert("commit".to_owned(), json!(run_folder::commit()));
+    for (key, value) in [
+        ("run", json!(folder.file_name().map(|n| n.to_string_lossy().into_owned()))),
+        ("model", json!(config.model)),
+        ("law", json!(about.0)),
+        ("data_digest", json!(about.1)),
+        ("model_digest", json!(model)),
+        ("commit", json!(run_folder::commit())),
+        ("expect", json!([])),
+    ] {
+        found.insert(key.to_owned(), value);
+    }
+    judge(&mut found)?;
+    let evaluation = Value::Object(found);
+    write_document(&path, &evaluation)?;
+    Ok(evaluation)
+}
+
+fn judge_suites(
+    folder: &Path,
+    config: &Config,
+    data: &Data,
+    suites: &[String],
+    quiet: bool,
+    what: &What,
+    found: &mut Map<String, Value>,
+) -> Result<()> {
     if let Some(step) = what.checkpoint {
         found.insert("checkpoint".to_owned(), json!(step));
     }
@@ -122,19 +157,19 @@ pub(super) fn evaluate_as(
         let answer = match suite.as_str() {
             "iid" => {
                 found.insert("baselines".to_owned(), json!(judge.baselines()?));
-                judge.full(&data.iid()?, &data.law, ["iid"; 2], &mut found)?
+                judge.full(&data.iid()?, &data.law, ["iid"; 2], found)?
             }
             FILE => match &what.texts {
-                Some(texts) => judge.full(texts, &data.law, [FILE; 2], &mut found)?,
+                Some(texts) => judge.full(texts, &data.law, [FILE; 2], found)?,
                 None => Value::Null,
             },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?, "test", "test")?,
-            "test" => judge.full(&data.test()?, &data.law, ["test"; 2], &mut found)?,
+            "test" => judge.full(&data.test()?, &data.law, ["test"; 2], found)?,
             "generation" | "semantics" | "completion" if !config.model.has_weights() => Value::Null,
             "generation" => judge.generation()?,
             "semantics" => judge.semantics()?,
             "completion" => judge.completion(&data.test()?)?,
-            "transfer" => judge.transfer(&mut found)?,
+            "transfer" => judge.transfer(found)?,
             "structure" => judge.structure()?,
             "h3" => judge.h3()?,
             "criticality" => judge.criticality()?,
@@ -146,10 +181,9 @@ pub(super) fn evaluate_as(
         let train = data.train()?.first(config.train_limit);
         found.insert("train".to_owned(), json!({"nats_per_token": judge.nats(&train)?, "limit": limit}));
     }
-    found.insert("expect".to_owned(), json!(expectations(config, &found)));
-    let evaluation = Value::Object(found);
-    write_document(&path, &evaluation)?;
-    Ok(evaluation)
+    let expected = expectations(config, found);
+    found.insert("expect".to_owned(), json!(expected));
+    Ok(())
 }
 
 /// A model ready to be judged.

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::config::Config;
 use super::eval::{FILE, What, evaluate_as, in_short};
-use super::tasks;
+use super::{plain_texts, tasks};
 use crate::answer::{give, say, usage};
 use crate::signals::Stop;
+use crate::texts::{self, Texts};
 use crate::{data, elsewhere, inference, run_folder};
 
 /// What is asked.
@@ -44,6 +45,9 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
     let file = ask.data.map(Path::new).filter(|path| path.is_file());
     let other = ask.data.filter(|_| file.is_none());
     let name = other.unwrap_or(&config.data);
+    if texts::is_file(&config.data) && other.is_none() {
+        return of_texts(folder, &config, ask, json, quiet);
+    }
     if file.is_none() && data::is_inference(name) {
         return of_tasks(folder, &config, ask, name, json, quiet);
     }
@@ -66,11 +70,7 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
         ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
     let what = What { texts, checkpoint: ask.checkpoint, file: format!("{}.json", parts.join("-")) };
     let evaluation = evaluate_as(folder, &config, &data, &suites, quiet, &what)?;
-    let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
-    if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
-        document.extend(found.clone());
-    }
-    give(json, &document, || in_short(&evaluation))?;
+    answer(json, &evaluation, || in_short(&evaluation))?;
     match evaluation.get("failed").and_then(Value::as_str) {
         Some(reason) => {
             say!("error: {reason}");
@@ -78,6 +78,31 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
         }
         None => Ok(0),
     }
+}
+
+/// Judges a run of a file of texts on those, or on all of another file.
+fn of_texts(folder: &Path, config: &Config, ask: &Ask<'_>, json: bool, quiet: bool) -> Result<u8> {
+    if ask.checkpoint.is_some() {
+        return Err(usage("--checkpoint: texts of a file are judged by the best weights"));
+    }
+    let data = Texts::open(&config.data)?;
+    run_folder::check_data(folder, &config.data, data.digest())?;
+    let _alone = run_folder::lock(folder)?;
+    let suites =
+        if ask.suites.is_empty() { vec![plain_texts::SUITE.to_owned()] } else { ask.suites.to_vec() };
+    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let file = stem.map_or_else(|| "eval.json".to_owned(), |stem| format!("eval-{stem}.json"));
+    let found = plain_texts::evaluate(folder, config, &data, ask.data, &suites, quiet, &file)?;
+    answer(json, &found, || plain_texts::in_short(&found))
+}
+
+fn answer(json: bool, evaluation: &Value, in_words: impl FnOnce() -> String) -> Result<u8> {
+    let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
+    if let (Value::Object(document), Value::Object(found)) = (&mut document, evaluation) {
+        document.extend(found.clone());
+    }
+    give(json, &document, in_words)?;
+    Ok(0)
 }
 
 /// Judges on inference tasks: those of the run, or others.
@@ -104,10 +129,5 @@ fn of_tasks(
     let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
     let file = stem.map_or_else(|| "eval.json".to_owned(), |stem| format!("eval-{stem}.json"));
     let evaluation = tasks::evaluate(folder, config, &tasks, &suites, quiet, &file)?;
-    let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
-    if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
-        document.extend(found.clone());
-    }
-    give(json, &document, || tasks::in_short(&evaluation))?;
-    Ok(0)
+    answer(json, &evaluation, || tasks::in_short(&evaluation))
 }

@@ -1,13 +1,14 @@
 //! What sweeps compare, and how it is called.
 
 /// What is compared: key of a run, name for people with the unit, digits.
-pub(super) const MEASURES: [(&str, &str, usize); 6] = [
+pub(super) const MEASURES: [(&str, &str, usize); 7] = [
     ("excess", "excess, nats per token", 4),
     ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
     ("excess_bits", "excess per formula, bits", 3),
     ("kl", "mean KL, nats per token", 4),
     ("top1_ratio", "top-1 ratio", 4),
     ("parsed", "parsed, share", 4),
+    ("bits_per_text", "bits per text", 3),
 ];
 
 /// A measure and its unit, for people.

@@ -128,10 +128,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
         .map_err(|r| anyhow!("--prompt: {r}"))?;
     let code = code::of_run(&folder, &config)?;
-    let law = data::law_of_run(&config.data)?;
     let cut = code.cut(&prompt.symbols).map_err(|r| anyhow!("--prompt: {}", located(&r)))?;
     let mask = if args.valid {
-        let mut mask = valid_mask(&code, &law, usize::MAX)?;
+        let mut mask = valid_mask(&code, &data::law_of_run(&config.data)?, usize::MAX)?;
         for (at, &token) in cut.iter().enumerate() {
             mask.push(token).map_err(|r| {
                 // Only of canonical symbols is the place one of the text.

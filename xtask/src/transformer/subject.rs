@@ -7,17 +7,18 @@ use serde_json::{Map, Value, json};
 use symbolic_transformer::learner::{Corpus, Learner as Transformer};
 use symbolic_transformer::moderator::Moderator;
 use symbolic_transformer::order::Order;
-use symbolic_transformer::texts::{OnDisk, Texts};
+use symbolic_transformer::texts::{self as learned, OnDisk};
 use training::trainer::MAX_SKIPPED;
 use training::{Settings, Task};
 
 use super::config::{Config, Model};
-use super::{code, eval, model_files, network, tasks};
+use super::{code, eval, model_files, network, plain_texts, tasks};
 use crate::data::{self, Data};
 use crate::inference::{self, Tasks};
 use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 use crate::signals::Stop;
+use crate::texts::{self, Texts};
 
 /// A configuration, its data, and the learner; none for a model without weights, which is made when it is judged.
 pub(crate) struct OnData {
@@ -26,10 +27,11 @@ pub(crate) struct OnData {
     learner: Option<Transformer<'static>>,
 }
 
-/// What is learned: texts of a law, or inference tasks.
+/// What is learned: texts of a law, inference tasks, or a file of texts.
 enum Source {
     Law(Box<Data>),
     Tasks(Box<Tasks>),
+    Texts(Box<Texts>),
 }
 
 impl Source {
@@ -37,6 +39,7 @@ impl Source {
         match self {
             Self::Law(data) => data.digest(),
             Self::Tasks(tasks) => tasks.digest(),
+            Self::Texts(texts) => texts.digest(),
         }
     }
 
@@ -44,6 +47,7 @@ impl Source {
         match self {
             Self::Law(data) => data.law_name(),
             Self::Tasks(_) => "inference".to_owned(),
+            Self::Texts(_) => "texts".to_owned(),
         }
     }
 }
@@ -51,7 +55,9 @@ impl Source {
 impl OnData {
     /// Loads the data, or makes them; those of another digest than the run's are refused.
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
-        let data = if data::is_inference(&config.data) {
+        let data = if texts::is_file(&config.data) {
+            Source::Texts(Box::new(Texts::open(&config.data)?))
+        } else if data::is_inference(&config.data) {
             Source::Tasks(Box::new(inference::load(&config.data, quiet, stop)?))
         } else {
             Source::Law(Box::new(data::load(&config.data, quiet, stop)?))
@@ -59,7 +65,14 @@ impl OnData {
         run_folder::check_data(folder, &config.data, data.digest())?;
         let learn = || match &data {
             Source::Law(data) => learner(config, folder, data),
-            Source::Tasks(tasks) => learner_of_tasks(config, folder, tasks),
+            Source::Tasks(tasks) => {
+                let train = tasks.corpus("train", config.train_limit)?;
+                learner_of_held(config, folder, train, tasks.corpus("val", 0)?)
+            }
+            Source::Texts(texts) => {
+                let train = texts.train().clone().first(config.train_limit);
+                learner_of_held(config, folder, train, texts.val().clone())
+            }
         };
         let learner = config.model.has_weights().then(learn).transpose()?;
         Ok(Self { config: config.clone(), data, learner })
@@ -125,6 +138,10 @@ impl Subject for OnData {
             Source::Tasks(tasks) => {
                 tasks::evaluate(folder, &self.config, tasks, &self.config.suites, quiet, "eval.json")
             }
+            Source::Texts(texts) => {
+                let suites = &self.config.suites;
+                plain_texts::evaluate(folder, &self.config, texts, None, suites, quiet, "eval.json")
+            }
         }
     }
 }
@@ -155,7 +172,7 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
     let order = Order::new(lengths, config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {
         network,
-        train: Texts::OnDisk(train),
+        train: learned::Texts::OnDisk(train),
         validation,
         order,
         seed: config.seed,
@@ -164,13 +181,17 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
     })
 }
 
-/// The learner of a configuration over inference tasks: only answers are targets.
-fn learner_of_tasks(config: &Config, folder: &Path, tasks: &Tasks) -> Result<Transformer<'static>> {
+/// The learner of a configuration over texts that no law says anything of, in memory.
+fn learner_of_held(
+    config: &Config,
+    folder: &Path,
+    train: Corpus,
+    validation: Corpus,
+) -> Result<Transformer<'static>> {
     if !config.is_plain() {
-        bail!("tokenization, notation: inference tasks are learned in canonical symbols");
+        let data = &config.data;
+        bail!("tokenization, notation: data = \"{data}\" has no law, and is learned in canonical symbols");
     }
-    let train = tasks.corpus("train", config.train_limit)?;
-    let validation = tasks.corpus("val", 0)?;
     let lengths = train.lengths();
     check_lengths(config, &lengths, &validation)?;
     let network = network::to_train(config, Some(folder), &train.clone().first(3))?;
@@ -179,7 +200,7 @@ fn learner_of_tasks(config: &Config, folder: &Path, tasks: &Tasks) -> Result<Tra
     let order = Order::new(lengths, config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {
         network,
-        train: Texts::Held(train),
+        train: learned::Texts::Held(train),
         validation,
         order,
         seed: config.seed,
@@ -205,7 +226,7 @@ fn check_lengths(config: &Config, lengths: &[u32], validation: &Corpus) -> Resul
 fn settings(config: &Config, data: &Source, learner: &Transformer<'_>) -> Result<Settings> {
     let per_epoch = learner.updates_per_epoch();
     let optimum = match data {
-        Source::Tasks(_) => None,
+        Source::Tasks(_) | Source::Texts(_) => None,
         // Of texts that were removed nothing says what the next symbol costs at best.
         Source::Law(data) if data.is_filtered() => None,
         Source::Law(data) => match data.optimum() {

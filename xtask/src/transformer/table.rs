@@ -131,15 +131,18 @@ fn document(plan: &Plan<Config>, rows: &[Row<'_>], lines: &[Map<String, Value>])
 /// The points, with the number of each, by which long pictures name it.
 fn table(rows: &[Row<'_>]) -> Table {
     let selects = rows.iter().any(|r| !r.point.selected.is_empty());
+    // What no run was judged by has no column.
+    let measures: Vec<_> =
+        MEASURES.iter().filter(|m| rows.iter().any(|row| row.mean(m.0).is_some())).collect();
     let mut head = vec!["#".to_owned(), "point".to_owned()];
     head.extend(selects.then(|| "chosen".to_owned()));
-    head.extend(MEASURES.iter().map(|m| format!("#{}", m.1)));
+    head.extend(measures.iter().map(|m| format!("#{}", m.1)));
     head.extend(["#parameters", "#TFLOP", "#training", "#seeds"].map(ToOwned::to_owned));
     let mut table = Table::new(head);
     for (i, row) in rows.iter().enumerate() {
         let mut cells = vec![number((i + 1).to_string()), text(row.point.name.clone())];
         cells.extend(selects.then(|| text(row.chosen())));
-        cells.extend(MEASURES.iter().map(|m| number(row.shown(m.0, m.2))));
+        cells.extend(measures.iter().map(|m| number(row.shown(m.0, m.2))));
         cells.push(number(count(row.mean("parameters").map(|m| m.value as u64))));
         cells.push(number(fixed(row.mean("compute").map(|m| m.value), 1)));
         let seconds = row.mean("seconds");

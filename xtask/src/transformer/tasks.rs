@@ -26,8 +26,6 @@ use super::config::Config;
 use super::{eval, network, sampling};
 use crate::answer::say;
 use crate::inference::Tasks;
-use crate::record::{document, write_document};
-use crate::run_folder;
 
 /// Instances of each split that are judged.
 const INSTANCES: usize = 500;
@@ -60,35 +58,15 @@ pub(super) fn evaluate(
             config.data
         );
     }
-    let path = folder.join(file);
-    let mut found: Map<String, Value> = match document(&path) {
-        Ok(Value::Object(fields)) => fields,
-        _ => Map::new(),
-    };
-    let model = eval::model_digest(folder)?;
-    if found.get("model_digest").and_then(Value::as_str) != model.as_deref() {
-        found.clear();
-    }
-    for (key, value) in [
-        ("run", json!(folder.file_name().map(|n| n.to_string_lossy().into_owned()))),
-        ("model", json!(config.model)),
-        ("law", json!("inference")),
-        ("data_digest", json!(data.digest())),
-        ("model_digest", json!(model)),
-        ("commit", json!(run_folder::commit())),
-        ("expect", json!([])),
-    ] {
-        found.insert(key.to_owned(), value);
-    }
-    if !suites.is_empty() {
-        if !quiet {
-            say!("suite inference");
+    eval::write_with(folder, config, file, ("inference", data.digest()), |found| {
+        if !suites.is_empty() {
+            if !quiet {
+                say!("suite inference");
+            }
+            found.insert("inference".to_owned(), suite(folder, config, data)?);
         }
-        found.insert("inference".to_owned(), suite(folder, config, data)?);
-    }
-    let evaluation = Value::Object(found);
-    write_document(&path, &evaluation)?;
-    Ok(evaluation)
+        Ok(())
+    })
 }
 
 /// An instance and what is asked of it.

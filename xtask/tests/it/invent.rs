@@ -15,7 +15,9 @@ fn three_uses_gain_four_tokens() {
     let place = place();
     let file = place.path("three.txt");
     std::fs::write(&file, "(P1(x0) ∧ P2(x0))\n\n∀x3 (P1(x3) ∧ P2(x3))\n¬(P1(c7) ∧ P2(c7))\n").unwrap();
-    let answer = place.json(&["invent", "three.txt", "--json", "--quiet", "--out", "folded.txt"]);
+    let plain = ["--formulas", "plain.txt"];
+    let folded = ["invent", "three.txt", "--json", "--quiet", "--out", "folded.txt"];
+    let answer = place.json(&[&folded[..], &plain].concat());
     let found = &answer["definitions"][0];
     assert_eq!(found["text"], "P0(x0) ≔ (P1(x0) ∧ P2(x0)).");
     assert_eq!((&found["uses"], &found["gain_tokens"]), (&3.into(), &4.into()));
@@ -24,6 +26,8 @@ fn three_uses_gain_four_tokens() {
     assert_eq!(answer["skeletons"], serde_json::json!({"all": 3, "covered": 3}));
     let text = std::fs::read_to_string(place.path("folded.txt")).unwrap();
     assert_eq!(text, "P0(x0) ≔ (P1(x0) ∧ P2(x0)).\nP0(x0)\n∀x0 P0(x0)\n¬P0(c7)\n");
+    let text = std::fs::read_to_string(place.path("plain.txt")).unwrap();
+    assert_eq!(text, "(P1(x0) ∧ P2(x0))\n∀x0 (P1(x0) ∧ P2(x0))\n¬(P1(c7) ∧ P2(c7))\n");
     // Nothing comes again: an answer, and no refusal.
     std::fs::write(&file, "P1(x0)\n¬P2(c0)\n").unwrap();
     assert_eq!(place.json(&["invent", "three.txt", "--json"])["definitions"], serde_json::json!([]));
@@ -55,4 +59,74 @@ fn a_model_chooses_by_its_bits() {
         assert!(found["gain_bits"].as_f64().unwrap() > 0.0, "{bits}");
     }
     assert!(place.refused(&["invent", "few", "--measure", "nobody"], 1).contains("nobody"));
+}
+
+/// A model is trained on formulas of a file, with definitions and without, and judged on those that it was not shown.
+#[test]
+fn a_file_of_texts_is_learned() {
+    const TEXTS: &str = "data = \"folded.txt\"\nsuites = [\"texts\"]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\n\
+        max_steps = 60\nbatch = 16\neval_every = 30\nlr = 1e-2\nmax_len = 200\nthreads = 1\n";
+    let sweep = "base = \"texts.toml\"\nseeds = [0, 1]\n[[case]]\ndata = \"folded.txt\"\n[[case]]\ndata = \"plain.txt\"\n\
+        [[claim]]\nname = \"shorter\"\nsays = \"folded texts cost fewer bits\"\nmeasure = \"bits_per_text\"\n\
+        left = { data = \"folded.txt\" }\nright = { data = \"plain.txt\" }\nrule = \"less\"\n";
+    let place = Place::new(&[("data/few.toml", DATA), ("texts.toml", TEXTS), ("both.toml", sweep)]);
+    place.ok(&["gen-data", "--config", "few.toml", "--quiet"]);
+    let invented = ["invent", "few", "--max", "3", "--first", "200", "--quiet", "--out", "folded.txt"];
+    place.ok(&[&invented[..], &["--formulas", "plain.txt"]].concat());
+    let count = |name: &str| std::fs::read_to_string(place.path(name)).unwrap().lines().count();
+    assert_eq!((count("plain.txt"), count("folded.txt") > 200), (200, true));
+
+    let forecast = place.json(&["train", "--config", "texts.toml", "--dry-run", "--json"]);
+    assert_eq!(forecast["data_present"], true);
+    place.ok(&["train", "--config", "texts.toml", "--name", "t", "--quiet"]);
+    let judged: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.path("runs/t/eval.json")).unwrap()).unwrap();
+    let found = &judged["texts"];
+    assert!(judged["law"] == "texts" && found["name"] == "transformer", "{judged}");
+    // Every tenth formula that is not there before it, at most.
+    assert!((5..=20).contains(&found["texts"].as_u64().unwrap()), "{judged}");
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap();
+    let (targets, texts) = (number(found, "targets"), number(found, "texts"));
+    let bits = number(found, "nats_per_token") * targets / texts / std::f64::consts::LN_2;
+    assert!((bits / number(found, "bits_per_text") - 1.0).abs() < 1e-9);
+    // It has learned something: less than what of 663 symbols each costs alone.
+    assert!(
+        number(found, "nats_per_token") < 4.0 && number(&found["beside"][0], "nats_per_token") < 3.0,
+        "{judged}"
+    );
+    assert!(place.ok(&["eval", "t", "--suite", "texts"]).starts_with("texts, transformer: "));
+    let other = place.json(&["eval", "t", "--data", "plain.txt", "--json"]);
+    assert_eq!(other["texts"]["texts"], 200);
+    assert!(place.path("runs/t/eval-plain.json").is_file() && place.path("runs/t/report.html").is_file());
+    assert!(place.ok(&["report", "t"]).contains("report"));
+    assert!(!place.ok(&["sample", "t", "--n", "2", "--max-tokens", "20"]).is_empty());
+    assert!(place.refused(&["sample", "t", "--valid"], 1).contains("no law is known"));
+    for model in ["ngram", "uniform"] {
+        let set = format!("model=\"{model}\"");
+        place.ok(&["train", "--config", "texts.toml", "--name", model, "--quiet", "--set", &set]);
+    }
+    place.ok(&["sweep", "--config", "both.toml", "--quiet"]);
+    let table = std::fs::read_to_string(place.path("runs/both/table.md")).unwrap();
+    assert!(table.contains("shorter") && table.contains("bits per text"), "{table}");
+
+    // The wrong suite, too few, one that cannot be read, one that is not there, and one that was changed since.
+    let set =
+        |value: &str| ["train", "--config", "texts.toml", "--name", "u", "--set", value].map(str::to_owned);
+    let refused = |value: &str| {
+        let args = set(value);
+        place.refused(&args.each_ref().map(String::as_str), 1)
+    };
+    assert!(refused("suites=[\"iid\"]").contains("judged by \"texts\""));
+    assert!(refused("data=\"few\"").contains("judged by \"texts\""));
+    std::fs::write(place.path("few.txt"), "P1(x0)\nP2(x0)\n").unwrap();
+    assert!(refused("data=\"few.txt\"").contains("fewer than ten different formulas"));
+    std::fs::write(place.path("few.txt"), "P1(x0)\nP2(x0\n").unwrap();
+    assert!(refused("data=\"few.txt\"").contains("few.txt:2"));
+    assert!(refused("data=\"none.txt\"").contains("none.txt"));
+    assert!(refused("tokenization=\"atomic\"").contains("canonical symbols"));
+    assert!(refused("model=\"grammar-uniform\"").contains("no masks"));
+    std::fs::write(place.path("folded.txt"), std::fs::read(place.path("plain.txt")).unwrap()).unwrap();
+    assert!(place.refused(&["eval", "t"], 1).contains("folded.txt"));
+    let again = place.refused(&["train", "--resume", "t", "--set", "max_steps=70"], 1);
+    assert!(again.contains("folded.txt"), "{again}");
 }

@@ -295,7 +295,8 @@ const NOVELTIES: [(&str, &str); 3] =
     [("excess_seen", "seen"), ("excess_new", "new"), ("excess_renamed", "new up to renaming")];
 
 /// The numbers of `eval.json` that tables compare.
-const MEASURES: [(&str, &str); 9] = [
+const MEASURES: [(&str, &str); 10] = [
+    ("bits_per_text", "/texts/bits_per_text"),
     ("nats_per_token", "/iid/nats_per_token"),
     ("optimum", "/iid/optimum/nats_per_token"),
     ("excess", "/iid/excess/value"),
