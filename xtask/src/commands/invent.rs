@@ -39,6 +39,9 @@ pub(crate) struct InventArgs {
     /// What is to become less: `static` (tokens, each log2 663 bits), or the bits that the model of a run gives.
     #[arg(long, value_name = "static|RUN", default_value = "static")]
     measure: String,
+    /// Deals the formulas out to K parts as well, invents for each by itself, and says how alike the definitions are.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=64))]
+    parts: Option<u16>,
     /// Writes definitions and folded formulas into this file, one a line, the definitions first.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -104,15 +107,69 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     }
     progress.finish();
     certify(&corpus, &library)?;
+    let stability = args.parts.map(|parts| stability(&corpus, usize::from(parts), &options, &stop));
+    let stability = stability.transpose()?;
     if let Some(path) = &args.out {
         training::files::write(path, folded_text(&library).as_bytes())?;
     }
     if let Some(path) = &args.formulas {
         training::files::write(path, lines(plain).as_bytes())?;
     }
-    let document = answer(args, &corpus, &library, &bits);
+    let mut document = answer(args, &corpus, &library, &bits);
+    if let Some(found) = stability {
+        document["stability"] = found;
+    }
     give(args.json, &document, || in_words(&library, &bits, &document))?;
     Ok(0)
+}
+
+/// Of definitions that are invented for parts of the corpus, tokens counted: the Jaccard index of each two parts' sets of
+/// definitions, whole bodies up to the names in them (K2). Part k has the formulas k, k + K, k + 2 K …
+fn stability(corpus: &[Formula], parts: usize, options: &Options, stop: &Stop) -> Result<Value> {
+    let mut sets = Vec::new();
+    for part in 0..parts {
+        let formulas: Vec<Formula> = corpus.iter().skip(part).step_by(parts).cloned().collect();
+        let mut library = Library::new(&formulas);
+        library.invent(options, &mut |_| stop.signal().is_none());
+        if let Some(signal) = stop.signal() {
+            let what = format!("{part} of {parts} parts were looked at, and nothing is written");
+            return Err(Stopped { signal, what }.into());
+        }
+        certify(&formulas, &library)?;
+        sets.push(up_to_names(&library)?);
+    }
+    let jaccard = |a: &BTreeSet<Vec<SymbolId>>, b: &BTreeSet<Vec<SymbolId>>| {
+        let (both, either) = (a.intersection(b).count(), a.union(b).count());
+        // Two that invent nothing agree.
+        if either == 0 { 1.0 } else { both as f64 / either as f64 }
+    };
+    let pairs: Vec<f64> = sets
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| sets.iter().skip(i + 1).map(move |b| jaccard(a, b)))
+        .collect();
+    let sizes: Vec<usize> = sets.iter().map(BTreeSet::len).collect();
+    let (least, most) = pairs.iter().fold((1.0, 0.0), |(least, most), &p| (p.min(least), p.max(most)));
+    let mean = pairs.iter().sum::<f64>() / pairs.len().max(1) as f64;
+    Ok(json!({"parts": parts, "definitions": sizes, "jaccard": {"mean": mean, "least": least, "most": most}}))
+}
+
+/// The definitions of a library up to names: each with the whole of its body, in which no other one stands.
+fn up_to_names(library: &Library) -> Result<BTreeSet<Vec<SymbolId>>> {
+    let found = || library.definitions().iter().map(|d| &d.definition);
+    let known = Definitions::new(found()).map_err(|r| anyhow!("{r}"))?;
+    found()
+        .map(|definition| {
+            let whole = match definition {
+                Definition::Predicate(name, parameters, body) => {
+                    let body = known.expand(body).map_err(|r| anyhow!("{r}"))?;
+                    Definition::Predicate(*name, parameters.clone(), body)
+                }
+                other => other.clone(),
+            };
+            Ok(canon::sig(&text_of(&whole)))
+        })
+        .collect()
 }
 
 /// The formulas.
@@ -336,6 +393,16 @@ fn in_words(library: &Library, bits: &[f64], document: &Value) -> String {
             shown(&invented.definition),
             invented.uses,
             invented.gain
+        );
+    }
+    if let Some(found) = document.get("stability") {
+        let number = |key: &str| found.pointer(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        text += &format!(
+            "{} parts agree on {:.2} of their definitions (Jaccard index of two, up to names; {:.2} to {:.2})\n",
+            found["parts"],
+            number("/jaccard/mean"),
+            number("/jaccard/least"),
+            number("/jaccard/most")
         );
     }
     let (before, after) = library.tokens();

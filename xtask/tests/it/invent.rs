@@ -28,6 +28,22 @@ fn three_uses_gain_four_tokens() {
     assert_eq!(text, "P0(x0) ≔ (P1(x0) ∧ P2(x0)).\nP0(x0)\n∀x0 P0(x0)\n¬P0(c7)\n");
     let text = std::fs::read_to_string(place.path("plain.txt")).unwrap();
     assert_eq!(text, "(P1(x0) ∧ P2(x0))\n∀x0 (P1(x0) ∧ P2(x0))\n¬(P1(c7) ∧ P2(c7))\n");
+    // Both halves have what is defined in the whole, or neither has: three formulas are too few to gain anything alone.
+    let again = "(P1(x0) ∧ P2(x0))\n".repeat(4) + &"(P3(c1) ∧ P4(c1))\n".repeat(4);
+    std::fs::write(place.path("again.txt"), again).unwrap();
+    let parts = place.json(&["invent", "again.txt", "--parts", "2", "--json"]);
+    assert_eq!(
+        parts["stability"]["jaccard"],
+        serde_json::json!({"mean": 1.0, "least": 1.0, "most": 1.0}),
+        "{parts}"
+    );
+    let one = "(P1(x0) ∧ P2(x0))\n(P3(c1) → P4(c1, c2))\n".repeat(8);
+    std::fs::write(place.path("one.txt"), one).unwrap();
+    let parts = place.json(&["invent", "one.txt", "--parts", "2", "--json"]);
+    // One half has the first formula alone, the other the second.
+    assert_eq!(parts["stability"]["jaccard"]["mean"], 0.0, "{parts}");
+    assert!(place.ok(&["invent", "one.txt", "--parts", "2"]).contains("2 parts agree on 0.00"));
+    place.refused(&["invent", "one.txt", "--parts", "1"], 2);
     // Nothing comes again: an answer, and no refusal.
     std::fs::write(&file, "P1(x0)\n¬P2(c0)\n").unwrap();
     assert_eq!(place.json(&["invent", "three.txt", "--json"])["definitions"], serde_json::json!([]));
