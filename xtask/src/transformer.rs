@@ -53,6 +53,9 @@ use subject::OnData;
 const PER_TOKEN: [&str; 8] =
     ["excess", "kl", "nats_per_token", "top1", "top1_ratio", "excess_seen", "excess_new", "excess_renamed"];
 
+/// Measures of answers to inference tasks.
+const OF_ANSWERS: [&str; 4] = ["valid", "relevant", "exact", "valid_deep"];
+
 impl Learner for Config {
     type Subject = OnData;
 
@@ -80,6 +83,11 @@ impl Learner for Config {
         "bits_per_formula",
         "excess_bits",
         "bits_per_text",
+        "valid",
+        "relevant",
+        "exact",
+        "valid_deep",
+        "valid/",
         "top1",
         "top1_ratio",
         "parsed",
@@ -120,20 +128,26 @@ impl Learner for Config {
                  excess_bits can be compared"
             );
         }
-        let of_texts = measure == "bits_per_text";
-        if texts::is_file(&self.data) != of_texts {
-            let needs =
-                if of_texts { "no file of texts" } else { "a file of texts, of which no optimum is known" };
-            bail!(
-                "measure = \"{measure}\": data = \"{}\" is {needs}; bits_per_text goes with files of texts",
-                self.data
-            );
-        }
-        if of_texts {
+        if ["compute", "seconds"].contains(&measure) {
             return Ok(());
         }
-        if data::is_inference(&self.data) {
-            bail!("data = \"{}\": of inference tasks no optimum is known", self.data);
+        // What is judged by answers or by bits alone, beside no optimum.
+        let of_answers = OF_ANSWERS.contains(&measure) || measure.starts_with("valid/");
+        let (of_texts, data) = (measure == "bits_per_text", &self.data);
+        let is_file = texts::is_file(data);
+        let is_inference = !is_file && data::is_inference(data);
+        if (is_file, is_inference) != (of_texts, of_answers) {
+            let kind = match (is_file, is_inference) {
+                (true, _) => "is a file of texts, which bits_per_text judges",
+                (_, true) => {
+                    "has inference tasks, which valid, relevant, exact and valid_deep judge: no optimum is known"
+                }
+                _ => "has texts of a law: neither answers nor a file of texts",
+            };
+            bail!("measure = \"{measure}\": data = \"{data}\" {kind}");
+        }
+        if is_file || is_inference {
+            return Ok(());
         }
         if data::law_of_run(&self.data)?.has_statements() {
             bail!("data = \"{}\": of its law no optimum is known", self.data);

@@ -1,7 +1,7 @@
 //! What sweeps compare, and how it is called.
 
 /// What is compared: key of a run, name for people with the unit, digits.
-pub(super) const MEASURES: [(&str, &str, usize); 7] = [
+pub(super) const MEASURES: [(&str, &str, usize); 11] = [
     ("excess", "excess, nats per token", 4),
     ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
     ("excess_bits", "excess per formula, bits", 3),
@@ -9,6 +9,10 @@ pub(super) const MEASURES: [(&str, &str, usize); 7] = [
     ("top1_ratio", "top-1 ratio", 4),
     ("parsed", "parsed, share", 4),
     ("bits_per_text", "bits per text", 3),
+    ("valid", "valid answers, share", 3),
+    ("relevant", "valid and relevant answers, share", 3),
+    ("exact", "exact answers, share", 3),
+    ("valid_deep", "valid answers at depths that were not trained, share", 3),
 ];
 
 /// A measure and its unit, for people.
@@ -21,9 +25,10 @@ pub(super) fn in_words(measure: &str) -> String {
         "nats_per_token" => "nats per token".to_owned(),
         "excess_seen" => "excess on what was seen, nats per token".to_owned(),
         "excess_new" => "excess on what is new, nats per token".to_owned(),
-        _ => match measure.strip_prefix("transfer/") {
-            Some(data) => format!("excess on {data}, nats per token"),
-            None => measure.replace('_', " "),
+        _ => match (measure.strip_prefix("transfer/"), measure.strip_prefix("valid/")) {
+            (Some(data), _) => format!("excess on {data}, nats per token"),
+            (_, Some(data)) => format!("valid answers on {data}, share"),
+            _ => measure.replace('_', " "),
         },
     }
 }

@@ -25,7 +25,9 @@ use symbolic_transformer::sample::{Request, Sample};
 use super::config::Config;
 use super::{eval, network, sampling};
 use crate::answer::say;
-use crate::inference::Tasks;
+use crate::data;
+use crate::inference::{self, Tasks};
+use crate::signals::Stop;
 
 /// Instances of each split that are judged.
 const INSTANCES: usize = 500;
@@ -52,18 +54,23 @@ pub(super) fn evaluate(
     quiet: bool,
     file: &str,
 ) -> Result<Value> {
-    if let Some(other) = suites.iter().find(|suite| *suite != "inference") {
+    if let Some(other) = suites.iter().find(|suite| !["inference", "transfer"].contains(&suite.as_str())) {
         bail!(
             "suite {other}: data = \"{}\" has inference tasks, which the suite inference judges",
             config.data
         );
     }
     eval::write_with(folder, config, file, ("inference", data.digest()), |found| {
-        if !suites.is_empty() {
+        for name in suites {
             if !quiet {
-                say!("suite inference");
+                say!("suite {name}");
             }
-            found.insert("inference".to_owned(), suite(folder, config, data)?);
+            let judged = if name == "transfer" {
+                elsewhere(folder, config, quiet)?
+            } else {
+                suite(folder, config, data, Beside::Others)?
+            };
+            found.insert(name.clone(), judged);
         }
         Ok(())
     })
@@ -89,9 +96,31 @@ fn asks(data: &Tasks, split: &str) -> Result<Vec<Ask>> {
     data.lines(split, INSTANCES)?.into_iter().map(ask).collect()
 }
 
-fn suite(folder: &Path, config: &Config, data: &Tasks) -> Result<Value> {
-    let train = data.corpus("train", COUNTED)?;
-    let majority = Majority::of(&data.lines("train", COUNTED)?)?;
+/// What stands beside a model.
+#[derive(Clone, Copy, PartialEq)]
+enum Beside {
+    Nothing,
+    /// The commonest answer and an n-gram model of the training set, and the prover.
+    Others,
+}
+
+/// A model on tasks that it was not trained for.
+fn elsewhere(folder: &Path, config: &Config, quiet: bool) -> Result<Value> {
+    let mut answers = Map::new();
+    for name in &config.transfer {
+        if !data::is_inference(name) {
+            bail!("transfer: \"{name}\" has no inference tasks, and data = \"{}\" has", config.data);
+        }
+        let tasks = inference::load(name, quiet, &Stop::watch()?)?;
+        answers.insert(name.clone(), suite(folder, config, &tasks, Beside::Nothing)?);
+    }
+    Ok(Value::Object(answers))
+}
+
+fn suite(folder: &Path, config: &Config, data: &Tasks, beside: Beside) -> Result<Value> {
+    let counted = if beside == Beside::Others { COUNTED } else { 0 };
+    let train = if counted > 0 { data.corpus("train", counted)? } else { Corpus::new() };
+    let majority = Majority::of(&data.lines("train", counted)?)?;
     let mut ngram = Ngram::train(&train, ORDER);
     let weights = if config.model.has_weights() {
         let (_, theta) = network::load(folder, config, &Code::PLAIN)?;
@@ -116,6 +145,10 @@ fn suite(folder: &Path, config: &Config, data: &Tasks) -> Result<Value> {
             rows.push(row(config.model.name(), &asks, &judged(&asks, &answers)));
             let hypotheses = sampling::hypotheses(config, &Code::PLAIN, theta, &requests, BEAM)?;
             rows.push(row(&format!("{} beam {BEAM}", config.model.name()), &asks, &best(&asks, &hypotheses)));
+        }
+        if beside == Beside::Nothing {
+            splits.insert(split.to_owned(), json!({"instances": asks.len(), "rows": rows}));
+            continue;
         }
         rows.push(row("majority", &asks, &judged(&asks, &majority.answers(&asks))));
         rows.push(row("n-gram", &asks, &judged(&asks, &continued(&mut ngram, &asks)?)));
@@ -351,10 +384,16 @@ fn row(name: &str, asks: &[Ask], judged: &[Judged]) -> Value {
 /// The table, in a few lines.
 pub(super) fn in_short(evaluation: &Value) -> String {
     let mut text = String::new();
-    let splits = evaluation.pointer("/inference/splits").and_then(Value::as_object);
-    for (split, found) in splits.into_iter().flatten() {
+    let own = evaluation.get("inference").map(|found| ("inference".to_owned(), found));
+    let others = evaluation.get("transfer").and_then(Value::as_object).into_iter().flatten();
+    let all = own.into_iter().chain(others.map(|(name, found)| (name.clone(), found)));
+    let splits = all.flat_map(|(name, found)| {
+        let splits = found.get("splits").and_then(Value::as_object).into_iter().flatten();
+        splits.map(move |(split, found)| (format!("{name}, {split}"), found))
+    });
+    for (split, found) in splits {
         let instances = found.get("instances").and_then(Value::as_u64).unwrap_or(0);
-        text.push_str(&format!("inference, {split}: {instances} instances\n"));
+        text.push_str(&format!("{split}: {instances} instances\n"));
         for row in found.get("rows").and_then(Value::as_array).into_iter().flatten() {
             let at = |path: &str| {
                 let found = row.pointer(path).and_then(Value::as_f64);

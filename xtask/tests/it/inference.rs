@@ -77,6 +77,27 @@ fn from_data_to_a_table_of_answers() {
     let targets = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let targets = targets.filter_map(|line| line["targets"].as_u64()).max().unwrap();
     assert!(targets < 12 * 16 * 20, "{targets}");
+    // Crosswise: trained on one set, judged on another too.
+    std::fs::copy(place.path("configs/inference/few.toml"), place.path("configs/inference/twin.toml"))
+        .unwrap();
+    let crosswise = ["--set", "transfer=[\"twin\"]", "--set", "suites=[\"inference\", \"transfer\"]"];
+    place.ok(&[&["train", "--config", "run.toml", "--name", "x", "--quiet"][..], &crosswise].concat());
+    let both: Value =
+        serde_json::from_slice(&std::fs::read(place.path("runs/x/eval.json")).unwrap()).unwrap();
+    let model = |v: &Value| v["splits"]["test"]["rows"][0]["all"].clone();
+    // The twin has the same tasks, so that it has the same answers.
+    assert_eq!(model(&both["transfer"]["twin"]), model(&both["inference"]));
+    assert_eq!(both["transfer"]["twin"]["splits"]["test"]["rows"].as_array().unwrap().len(), 2);
+    assert!(place.ok(&["eval", "x", "--suite", "transfer"]).contains("twin, test: 30 instances"));
+    assert!(place.path("runs/x/report.html").is_file());
+    let sweep = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nlr = [1e-2, 1e-9]\n[[claim]]\nname = \"learns\"\nsays = \"it learns\"\n\
+        measure = \"valid\"\nleft = { lr = 1e-2 }\nright = { lr = 1e-9 }\nrule = \"greater\"\n";
+    std::fs::write(place.path("configs/both.toml"), sweep).unwrap();
+    place.ok(&["sweep", "--config", "both.toml", "--quiet"]);
+    let table = std::fs::read_to_string(place.path("runs/both/table.md")).unwrap();
+    assert!(table.contains("valid answers, share") && !table.contains("excess, nats"), "{table}");
+    std::fs::write(place.path("configs/both.toml"), sweep.replace("\"valid\"", "\"excess\"")).unwrap();
+    assert!(place.refused(&["sweep", "--config", "both.toml", "--quiet"], 1).contains("no optimum is known"));
     // Judged again, and on the other set.
     let again = place.json(&["eval", "a", "--json", "--quiet"]);
     let row = |v: &Value| v["inference"]["splits"]["test"]["rows"][0].clone();

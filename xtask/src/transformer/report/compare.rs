@@ -103,7 +103,8 @@ fn transfers(runs: &[Run]) -> Option<Markup> {
     let table = by_run(runs, |run| {
         let judged = run.eval.get("transfer").and_then(Value::as_object);
         let cell = |(name, row): (&String, &Value)| (name.clone(), suites::mean(row, "excess"));
-        judged.into_iter().flatten().map(cell).collect()
+        // Of inference tasks no optimum is known.
+        judged.into_iter().flatten().filter(|(_, row)| row.get("splits").is_none()).map(cell).collect()
     })?;
     let note = "Nats per token over the optimum of each data set's own law. ± half of a 95 % interval over formulas.";
     Some(html::join([table.html(), html::note(note)]))
@@ -228,7 +229,12 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
         row[key] = json!(excess_of(&run.eval, novelty));
     }
     for (name, judged) in run.eval.get("transfer").and_then(Value::as_object).into_iter().flatten() {
-        row[&format!("transfer/{name}")] = judged.pointer("/excess/value").cloned().unwrap_or(Value::Null);
+        let answers = judged.pointer("/splits/test/rows/0/all/valid");
+        let (key, value) = match answers {
+            Some(valid) => (format!("valid/{name}"), Some(valid)),
+            None => (format!("transfer/{name}"), judged.pointer("/excess/value")),
+        };
+        row[&key] = value.cloned().unwrap_or(Value::Null);
     }
     for (key, value) in structure_of(&run.eval) {
         row[&key] = json!(value);
@@ -295,7 +301,11 @@ const NOVELTIES: [(&str, &str); 3] =
     [("excess_seen", "seen"), ("excess_new", "new"), ("excess_renamed", "new up to renaming")];
 
 /// The numbers of `eval.json` that tables compare.
-const MEASURES: [(&str, &str); 10] = [
+const MEASURES: [(&str, &str); 14] = [
+    ("valid", "/inference/splits/test/rows/0/all/valid"),
+    ("relevant", "/inference/splits/test/rows/0/all/relevant"),
+    ("exact", "/inference/splits/test/rows/0/all/exact"),
+    ("valid_deep", "/inference/splits/deep/rows/0/all/valid"),
     ("bits_per_text", "/texts/bits_per_text"),
     ("nats_per_token", "/iid/nats_per_token"),
     ("optimum", "/iid/optimum/nats_per_token"),
