@@ -5,6 +5,7 @@
 //! [`mod@run`]; [`single`] and [`compare`] are the two pages; [`suites`] shows
 //! what a run is not always judged on.
 
+mod answers;
 mod compare;
 mod curves;
 pub(crate) mod run;

@@ -41,7 +41,10 @@ fn from_data_to_a_table_of_answers() {
     place.ok(&["train", "--config", "run.toml", "--name", "a", "--quiet"]);
     let weights = std::fs::metadata(place.path("runs/a/model.safetensors")).unwrap().len();
     assert!(weights >= 4 * parameters, "{weights} bytes, {parameters} parameters");
-    assert!(place.path("runs/a/report.html").is_file());
+    let page = std::fs::read_to_string(place.path("runs/a/report.html")).unwrap();
+    for words in ["Answers to inference tasks", "transformer beam 10", "public plan", "rule applications"] {
+        assert!(page.contains(words), "{words}");
+    }
     let judged: Value =
         serde_json::from_slice(&std::fs::read(place.path("runs/a/eval.json")).unwrap()).unwrap();
     for (split, instances) in [("test", 30), ("deep", 10)] {

@@ -115,6 +115,8 @@ fn a_file_of_texts_is_learned() {
     assert_eq!(other["texts"]["texts"], 200);
     assert!(place.path("runs/t/eval-plain.json").is_file() && place.path("runs/t/report.html").is_file());
     assert!(place.ok(&["report", "t"]).contains("report"));
+    let page = std::fs::read_to_string(place.path("runs/t/report.html")).unwrap();
+    assert!(page.contains("Texts that were not learned") && page.contains("bits per text"));
     assert!(!place.ok(&["sample", "t", "--n", "2", "--max-tokens", "20"]).is_empty());
     assert!(place.refused(&["sample", "t", "--valid"], 1).contains("no law is known"));
     for model in ["ngram", "uniform"] {

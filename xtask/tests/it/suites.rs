@@ -48,6 +48,25 @@ fn both_suites_in_each_code_and_on_the_page() {
     }
 }
 
+/// What layers do to what goes through them, and the page of it.
+#[test]
+fn what_layers_do_is_judged_and_shown() {
+    let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)]);
+    train(&place, "deep", &["n_layers=2"]);
+    let judged = place.json(&["eval", "deep", "--suite", "criticality", "--json", "--quiet"]);
+    let found = &judged["criticality"];
+    for key in ["branching", "chi", "rho"] {
+        let layers: Vec<f64> =
+            found[key].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+        assert!(layers.len() == 2 && layers.iter().all(|value| *value > 0.0), "{key}: {layers:?}");
+    }
+    place.ok(&["report", "deep"]);
+    let page = std::fs::read_to_string(place.path("runs/deep/report.html")).unwrap();
+    assert!(page.contains("What the layers do to what goes through") && page.contains("the edge of chaos"));
+    train(&place, "lstm", &["model=lstm"]);
+    assert!(place.refused(&["eval", "lstm", "--suite", "criticality"], 2).contains("has none"));
+}
+
 /// What a model that has learned little says, in two codes; without weights nothing is said.
 #[test]
 fn what_samples_mean_is_judged_with_certificates() {

@@ -17,6 +17,9 @@ use crate::draw::numbers::fixed;
 use crate::record::{document, write_document};
 use crate::{place, run_folder};
 
+/// What has no certificate: a task that is no automaton, a cell with a table of gates.
+const REFUSED: &str = "refused";
+
 /// The folder of a sweep by that name: no run itself, with runs two levels below.
 pub(super) fn folder(run: &str) -> Result<Option<PathBuf>> {
     for folder in [PathBuf::from(run), place::runs().join(run)] {
@@ -94,8 +97,9 @@ pub(super) fn take(sweep: &Path, args: &CertifyArgs) -> Result<u8> {
         }
         point.exact += 1;
         let clock = Instant::now();
+        // Cells and tasks of one sweep may differ: what has no certificate is a row like the others.
         let found = super::judge(&folder.display().to_string(), &trained, args.effort)
-            .with_context(|| folder.display().to_string())?;
+            .unwrap_or_else(|e| json!({"verdict": REFUSED, "why": format!("{e:#}")}));
         let seconds = clock.elapsed().as_secs_f64();
         let verdict = found.get("verdict").and_then(Value::as_str).unwrap_or_default().to_owned();
         if verdict == CERTIFIED {
@@ -127,7 +131,7 @@ pub(super) fn take(sweep: &Path, args: &CertifyArgs) -> Result<u8> {
     let any = |verdict| points.values().any(|point| point.count(verdict) > 0);
     Ok(if any(COUNTEREXAMPLE) {
         WRONG
-    } else if any(UNDECIDED) {
+    } else if any(UNDECIDED) || any(REFUSED) {
         OPEN
     } else {
         0
@@ -138,6 +142,7 @@ fn row(name: &str, point: &Point) -> Value {
     json!({
         "point": name, "cell": point.cell, "task": point.task, "runs": point.runs, "exact": point.exact,
         CERTIFIED: point.count(CERTIFIED), COUNTEREXAMPLE: point.count(COUNTEREXAMPLE), UNDECIDED: point.count(UNDECIDED),
+        REFUSED: point.count(REFUSED),
         "seconds": {"median": median(&point.seconds), "most": point.seconds.iter().copied().reduce(f64::max)},
     })
 }
@@ -148,13 +153,13 @@ fn table(sweep: &Path, effort: u32, points: &BTreeMap<String, Point>, runs: &[Va
     let mut text = format!(
         "# {name}: right at every length?\n\nOf each point the runs without an error in their test, and the verdicts of \
          `cargo xtask certify --effort {effort}` on them;\nseconds of the certified. Commit {}.\n\n\
-         | cell | task | exact | certified | a counterexample | undecided | seconds, median | most |\n|---|---|---:|---:|---:|---:|---:|---:|\n",
+         | cell | task | exact | certified | a counterexample | undecided | refused | seconds, median | most |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
         run_folder::commit()
     );
     for point in points.values() {
         let most = point.seconds.iter().copied().reduce(f64::max);
         text += &format!(
-            "| {} | {} | {} of {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} of {} | {} | {} | {} | {} | {} | {} |\n",
             point.cell,
             point.task,
             point.exact,
@@ -162,6 +167,7 @@ fn table(sweep: &Path, effort: u32, points: &BTreeMap<String, Point>, runs: &[Va
             point.count(CERTIFIED),
             point.count(COUNTEREXAMPLE),
             point.count(UNDECIDED),
+            point.count(REFUSED),
             fixed(median(&point.seconds), 2),
             fixed(most, 2),
         );

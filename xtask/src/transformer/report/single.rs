@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::curves::{self, Row};
 use super::run::Run;
-use super::{samples, suites};
+use super::{answers, samples, suites};
 use crate::draw::html::{self, Cell, Column, Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, interval, p_value, percent};
 use crate::expect;
@@ -25,6 +25,10 @@ pub(crate) fn page(run: &Run) -> String {
     // Suites that few runs are judged on leave no gap where they are missing.
     parts.extend(semantics(run).map(|part| ("What samples mean", part)));
     parts.extend(suites::structure(&run.eval).map(|part| ("Prefixes that show structure", part)));
+    parts.extend(answers::inference(&run.eval).map(|part| ("Answers to inference tasks", part)));
+    parts.extend(answers::texts(&run.eval).map(|part| ("Texts that were not learned", part)));
+    parts
+        .extend(suites::criticality(&run.eval).map(|part| ("What the layers do to what goes through", part)));
     parts.extend(suites::h3(&run.eval).map(|part| ("Structure inside the model", part)));
     parts.extend([("Twenty samples", samples::list(run)), ("What was run", what_was_run(run))]);
     let parts = parts.iter().map(|(title, part)| html::section(title, part));

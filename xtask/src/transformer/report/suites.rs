@@ -47,6 +47,44 @@ pub(super) fn structure(evaluation: &Value) -> Option<Markup> {
     Some(html::join([table.html(), html::note(note)]))
 }
 
+/// σ, χ and ρ of every layer, and the law of the sizes of avalanches, if the run was judged so.
+pub(super) fn criticality(evaluation: &Value) -> Option<Markup> {
+    let found = evaluation.get("criticality").filter(|found| found.is_object())?;
+    let layers = list(found, "/chi").map_or(0, Vec::len);
+    let mut table =
+        Table::new(["layer", "#σ, active components", "#χ, squared gain", "#ρ, attention × values"]);
+    for layer in 0..layers {
+        let of = |key: &str| number(fixed(at(found, &format!("/{key}/{layer}")), 4));
+        table.row(vec![number((layer + 1).to_string()), of("branching"), of("chi"), of("rho")]);
+    }
+    let avalanches = match found.get("avalanches").filter(|fit| fit.is_object()) {
+        None => "Too few avalanches for a law of their sizes.".to_owned(),
+        Some(fit) => {
+            let of = |key: &str, digits: usize| fixed(at(fit, &format!("/{key}")), digits);
+            format!(
+                "Sizes of {} avalanches, {} of them from {} on: exponent {} ± {}; {} of samples of that law are as far from it \
+                 (below 0.1 it is no power law); against a log-normal law the log ratio is {} (p = {}; below 0 the log-normal law \
+                 is likelier).",
+                of("sizes", 0),
+                of("tail", 0),
+                of("smallest", 0),
+                of("exponent", 3),
+                of("exponent_se", 3),
+                of("goodness", 2),
+                of("log_ratio", 2),
+                of("log_ratio_p", 3),
+            )
+        }
+    };
+    let about = format!(
+        "{} texts; loss {} nats per token, norm of its gradient {}. χ = 1 is the edge of chaos.",
+        count(found.get("texts").and_then(Value::as_u64)),
+        fixed(at(found, "/nats_per_token"), 4),
+        fixed(at(found, "/gradient_norm"), 4)
+    );
+    Some(html::join([table.html(), html::note(&about), html::note(&avalanches)]))
+}
+
 /// The relations of attention, with their names.
 const RELATIONS: [(&str, &str); 3] = [
     ("/h3/a/binder", "variable to its binder"),
