@@ -444,7 +444,7 @@ pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
 
 /// The law of a run's data set: from its manifest, or from the configuration that makes it.
 pub(crate) fn law_of_run(name: &str) -> Result<Law> {
-    if crate::texts::is_file(name) {
+    if is_texts(name) {
         bail!("data = \"{name}\" is a file of texts, of which no law is known");
     }
     let folder = folder_of(name);
@@ -459,6 +459,11 @@ pub(crate) fn law_of_run(name: &str) -> Result<Law> {
         return law_of(&manifest.law).with_context(|| folder.display().to_string());
     }
     Ok(config_of(name)?.law)
+}
+
+/// Whether a run's `data` names a file of texts: by its name alone.
+pub(crate) fn is_texts(name: &str) -> bool {
+    name.ends_with(".txt")
 }
 
 /// Whether a data set is one of inference tasks: by its manifest, or by where its configuration stands.

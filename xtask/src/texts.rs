@@ -14,11 +14,6 @@ use symbolic_transformer::learner::Corpus;
 use crate::data::refused;
 use crate::keys;
 
-/// Whether a run's `data` names a file of texts: by its name alone.
-pub(crate) fn is_file(name: &str) -> bool {
-    name.ends_with(".txt")
-}
-
 /// The texts of a file, in their order.
 pub(crate) struct Texts {
     digest: String,

@@ -134,7 +134,7 @@ impl Learner for Config {
         // What is judged by answers or by bits alone, beside no optimum.
         let of_answers = OF_ANSWERS.contains(&measure) || measure.starts_with("valid/");
         let (of_texts, data) = (measure == "bits_per_text", &self.data);
-        let is_file = texts::is_file(data);
+        let is_file = data::is_texts(data);
         let is_inference = !is_file && data::is_inference(data);
         if (is_file, is_inference) != (of_texts, of_answers) {
             let kind = match (is_file, is_inference) {
@@ -181,7 +181,7 @@ impl Learner for Config {
     }
 
     fn prepare(shared: &str, quiet: bool, stop: &Stop) -> Result<()> {
-        if texts::is_file(shared) {
+        if data::is_texts(shared) {
             return texts::Texts::open(shared).map(|_| ());
         }
         if data::is_inference(shared) {

@@ -11,9 +11,9 @@ use symbolic_transformer::order::{BatchUnit, Batching};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 
+use crate::data;
 use crate::expect::Expect;
 use crate::keys::Faults;
-use crate::texts;
 
 /// The learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -370,7 +370,7 @@ impl Config {
             let known = SUITES.contains(&suite.as_str());
             faults.demand(known, format!("suites: \"{suite}\" is none of {}", SUITES.join(", ")));
         }
-        let of_texts = texts::is_file(&self.data);
+        let of_texts = data::is_texts(&self.data);
         let wrong = self.suites.iter().find(|suite| (*suite == "texts") != of_texts);
         faults.demand(
             wrong.is_none(),

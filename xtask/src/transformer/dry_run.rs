@@ -12,12 +12,12 @@ use super::config::Config;
 use super::{code, network};
 use crate::draw::numbers::{count, duration};
 use crate::run_folder::peak_bytes;
-use crate::texts::{self, Texts};
+use crate::texts::Texts;
 use crate::{data, inference};
 
 /// What a run would be.
 pub(crate) fn forecast(config: &Config) -> Result<Value> {
-    let of_texts = texts::is_file(&config.data);
+    let of_texts = data::is_texts(&config.data);
     let written = if of_texts { Some(Texts::open(&config.data)?) } else { None };
     let is_tasks = !of_texts && data::is_inference(&config.data);
     let present = if is_tasks || of_texts { None } else { data::open_if_present(&config.data)? };

@@ -11,7 +11,7 @@ use super::eval::{FILE, What, evaluate_as, in_short};
 use super::{plain_texts, tasks};
 use crate::answer::{give, say, usage};
 use crate::signals::Stop;
-use crate::texts::{self, Texts};
+use crate::texts::Texts;
 use crate::{data, elsewhere, inference, run_folder};
 
 /// What is asked.
@@ -45,7 +45,7 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
     let file = ask.data.map(Path::new).filter(|path| path.is_file());
     let other = ask.data.filter(|_| file.is_none());
     let name = other.unwrap_or(&config.data);
-    if texts::is_file(&config.data) && other.is_none() {
+    if data::is_texts(&config.data) && other.is_none() {
         return of_texts(folder, &config, ask, json, quiet);
     }
     if file.is_none() && data::is_inference(name) {

@@ -18,7 +18,7 @@ use crate::inference::{self, Tasks};
 use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 use crate::signals::Stop;
-use crate::texts::{self, Texts};
+use crate::texts::Texts;
 
 /// A configuration, its data, and the learner; none for a model without weights, which is made when it is judged.
 pub(crate) struct OnData {
@@ -55,7 +55,7 @@ impl Source {
 impl OnData {
     /// Loads the data, or makes them; those of another digest than the run's are refused.
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
-        let data = if texts::is_file(&config.data) {
+        let data = if data::is_texts(&config.data) {
             Source::Texts(Box::new(Texts::open(&config.data)?))
         } else if data::is_inference(&config.data) {
             Source::Tasks(Box::new(inference::load(&config.data, quiet, stop)?))
