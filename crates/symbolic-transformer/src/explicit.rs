@@ -14,12 +14,12 @@ use training::kernels::{
     activate_backward, add_dropout, add_into, attention, attention_backward, dropout_in_place, layer_norm,
     layer_norm_backward, rotary, rotary_table,
 };
-use training::{Layout, Refusal, Result};
+use training::{Layout, Ready, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{Table, weights_backward_in};
-use crate::network::{ByHand, Noise, Reading, Ready, Sensing, Site};
+use crate::network::{ByHand, Noise, Reading, Sensing, Site};
 use crate::places::{Block, Linear, Norm, Places};
 use crate::structure;
 use crate::tree::{self, Paths};

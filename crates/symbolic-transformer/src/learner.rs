@@ -1,7 +1,7 @@
 //! A network with its data, as a [`Task`] for the trainer.
 
 use serde_json::{Map, Value, json};
-use training::{Evaluation, Layout, Loss, Piece, Refusal, Result, Task};
+use training::{Evaluation, Layout, Loss, Piece, Ready, Refusal, Result, Task};
 
 use crate::batch::Batch;
 pub use crate::corpus::Corpus;
@@ -68,7 +68,7 @@ impl Task for Learner<'_> {
         piece: Piece,
         update: u64,
         gradient: &mut [f32],
-        ready: &mut dyn FnMut(&[f32], usize),
+        ready: Ready<'_>,
     ) -> Result<Loss> {
         if let Some(moderator) = &mut self.moderator {
             moderator.moderate(self.network.as_mut(), theta, batch, self.seed, update)?;

@@ -16,12 +16,12 @@ mod packing;
 use std::ops::Range;
 
 use training::kernels::{Dropout, dropout_in_place, linear, linear_backward_input};
-use training::{Decay, Initial, Layout, Refusal, Result};
+use training::{Decay, Initial, Layout, Ready, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{Init, ModelConfig};
 use crate::embedding::weights_backward;
-use crate::network::{ByHand, Noise, Ready};
+use crate::network::{ByHand, Noise};
 use crate::places::Linear;
 
 pub use decoder::{LstmDecoder, LstmState};

@@ -1,7 +1,7 @@
 //! What the trainer and the evaluation need of a model, whichever engine computes it.
 
 use training::kernels::cross_entropy;
-use training::{Layout, Loss, Result};
+use training::{Layout, Loss, Ready, Result};
 
 use crate::batch::Batch;
 
@@ -37,9 +37,6 @@ pub struct Reading {
     /// For each layer the spectral radius of its attention, averaged over heads, and its map of values.
     pub rho: Vec<f64>,
 }
-
-/// Who hears of a gradient and of the place from which on it changes no more.
-pub type Ready<'a> = &'a mut dyn FnMut(&[f32], usize);
 
 /// A model over symbols: logits and gradients from a flat buffer of parameters.
 pub trait Network {

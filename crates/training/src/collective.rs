@@ -259,7 +259,7 @@ pub(crate) trait Stack {
 
     /// The gradient of a piece, with so many sums behind it, and off the stack: `ready` is told of the sum, whose numbers from a
     /// place on change no more, and at the end from place 0 on.
-    fn last(&mut self, piece: usize, sums: usize, ready: Ready<'_>) -> Result<()> {
+    fn last(&mut self, piece: usize, sums: usize, ready: OnSum<'_>) -> Result<()> {
         self.piece(piece)?;
         for _ in 0..sums {
             self.add()?;
@@ -270,7 +270,7 @@ pub(crate) trait Stack {
 }
 
 /// Who hears of a sum and of the place from which on it stands.
-pub(crate) type Ready<'a> = &'a mut dyn FnMut(&[f32], usize) -> Result<()>;
+pub(crate) type OnSum<'a> = &'a mut dyn FnMut(&[f32], usize) -> Result<()>;
 
 /// The sum over a node, on top.
 fn from_leaves(node: &Range<usize>, stack: &mut dyn Stack) -> Result<()> {

@@ -52,7 +52,7 @@ pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};
 pub use progress::Progress;
 pub use resident::Resident;
-pub use trainer::{Evaluation, Loss, Outcome, Piece, Settings, Task, Trainer};
+pub use trainer::{Evaluation, Loss, Outcome, Piece, Ready, Settings, Task, Trainer};
 
 /// The README's program is run with the tests of the documentation.
 #[cfg(doctest)]

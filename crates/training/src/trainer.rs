@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{self, Checkpoint, State};
-use crate::collective::{self, Alone, Collective, Cost, Ready, Stack};
+use crate::collective::{self, Alone, Collective, Cost, OnSum, Stack};
 use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
@@ -43,6 +43,9 @@ pub struct Evaluation {
     /// Further fields of the `eval` line.
     pub fields: Map<String, Value>,
 }
+
+/// Who hears of a gradient and of the place from which on it changes no more.
+pub type Ready<'a> = &'a mut dyn FnMut(&[f32], usize);
 
 /// What a learner gives to the trainer.
 pub trait Task {
@@ -78,7 +81,7 @@ pub trait Task {
         piece: Piece,
         update: u64,
         gradient: &mut [f32],
-        _ready: &mut dyn FnMut(&[f32], usize),
+        _ready: Ready<'_>,
     ) -> Result<Loss> {
         self.gradient(theta, batch, piece, update, gradient)
     }
@@ -720,12 +723,7 @@ impl<T: Task> Work<'_, T> {
         Ok(loss)
     }
 
-    fn gradient_as_it_comes(
-        &mut self,
-        part: usize,
-        gradient: &mut [f32],
-        ready: &mut dyn FnMut(&[f32], usize),
-    ) -> Result<Loss> {
+    fn gradient_as_it_comes(&mut self, part: usize, gradient: &mut [f32], ready: Ready<'_>) -> Result<Loss> {
         let (begun, piece) = (Instant::now(), Piece { part, parts: self.parts });
         let loss =
             self.task.gradient_as_it_comes(self.theta, self.batch, piece, self.update, gradient, ready)?;
@@ -772,7 +770,7 @@ impl<T: Task> Stack for Here<'_, T> {
         Ok(())
     }
 
-    fn last(&mut self, piece: usize, sums: usize, ready: Ready<'_>) -> Result<()> {
+    fn last(&mut self, piece: usize, sums: usize, ready: OnSum<'_>) -> Result<()> {
         let mut gradient = vec![0.0; self.work.theta.len()];
         let first = self.sums.len().checked_sub(sums).ok_or_else(nothing_to_add)?;
         let mut below = self.sums.split_off(first);

@@ -106,6 +106,11 @@ enum Beside {
 
 /// A model on tasks that it was not trained for.
 fn elsewhere(folder: &Path, config: &Config, quiet: bool) -> Result<Value> {
+    if config.transfer.is_empty() {
+        bail!(
+            "suite transfer: the configuration of the run names no data sets in transfer; --data judges on one"
+        );
+    }
     let mut answers = Map::new();
     for name in &config.transfer {
         if !data::is_inference(name) {

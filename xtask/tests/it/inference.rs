@@ -99,8 +99,27 @@ fn from_data_to_a_table_of_answers() {
     place.ok(&["sweep", "--config", "both.toml", "--quiet"]);
     let table = std::fs::read_to_string(place.path("runs/both/table.md")).unwrap();
     assert!(table.contains("valid answers, share") && !table.contains("excess, nats"), "{table}");
+    // What counts is the model's own greedy row, and a model without weights has none.
+    let lines = std::fs::read_to_string(place.path("runs/both/table.json")).unwrap();
+    let lines: Value = serde_json::from_str(&lines).unwrap();
+    let first = std::fs::read(place.path("runs/both").join("lr=0.01/seed-0/eval.json")).unwrap();
+    let first: Value = serde_json::from_slice(&first).unwrap();
+    let own = &lines["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|r| r["point"] == "lr=0.01" && r["seed"] == 0)
+        .unwrap()["valid"];
+    assert_eq!(own, &first["inference"]["splits"]["test"]["rows"][0]["all"]["valid"]);
+    let counted = "base = \"run.toml\"\nseeds = [0]\n[[case]]\nmodel = \"ngram\"\n";
+    std::fs::write(place.path("configs/counted.toml"), counted).unwrap();
+    let table = place.json(&["sweep", "--config", "counted.toml", "--quiet", "--json"]);
+    assert!(table["runs"][0]["model"] == "ngram" && table["runs"][0]["valid"].is_null(), "{table}");
     std::fs::write(place.path("configs/both.toml"), sweep.replace("\"valid\"", "\"excess\"")).unwrap();
     assert!(place.refused(&["sweep", "--config", "both.toml", "--quiet"], 1).contains("no optimum is known"));
+    assert!(
+        place.refused(&["eval", "a", "--suite", "transfer"], 1).contains("names no data sets in transfer")
+    );
     // Judged again, and on the other set.
     let again = place.json(&["eval", "a", "--json", "--quiet"]);
     let row = |v: &Value| v["inference"]["splits"]["test"]["rows"][0].clone();

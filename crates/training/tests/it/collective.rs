@@ -9,7 +9,7 @@ use seeded::Family;
 use serde_json::{Map, Value};
 use training::collective::{Collective, Intent, Thread, agree, threads};
 use training::parameters::{Decay, Initial};
-use training::{Evaluation, Layout, Loss, Outcome, Piece, Progress, Result, Settings, Task, Trainer};
+use training::{Evaluation, Layout, Loss, Outcome, Piece, Progress, Ready, Result, Settings, Task, Trainer};
 
 use crate::trainer::{Linear, lines, settings};
 
@@ -244,7 +244,7 @@ impl Task for Wide {
         piece: Piece,
         update: u64,
         gradient: &mut [f32],
-        ready: &mut dyn FnMut(&[f32], usize),
+        ready: Ready<'_>,
     ) -> Result<Loss> {
         let mut steps = Family::named("paces").stream(self.pace * 1000 + update * 100 + piece.part as u64);
         let mut done = gradient.len();

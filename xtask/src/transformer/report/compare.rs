@@ -225,11 +225,15 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
         row[&format!("{key}_unigram")] = unigram.and_then(|row| row.get(key)).cloned().unwrap_or(Value::Null);
     }
     row["names"] = json!(names(run));
+    let inference = run.eval.get("inference").unwrap_or(&Value::Null);
+    for (key, split, share) in ANSWERS {
+        row[key] = json!(answered(run, inference, split, share));
+    }
     for (key, novelty) in NOVELTIES {
         row[key] = json!(excess_of(&run.eval, novelty));
     }
     for (name, judged) in run.eval.get("transfer").and_then(Value::as_object).into_iter().flatten() {
-        let answers = judged.pointer("/splits/test/rows/0/all/valid");
+        let answers = answered(run, judged, "test", "valid");
         let (key, value) = match answers {
             Some(valid) => (format!("valid/{name}"), Some(valid)),
             None => (format!("transfer/{name}"), judged.pointer("/excess/value")),
@@ -245,6 +249,21 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
     row["compute"] = json!(run.compute());
     row["seconds"] = json!(run.seconds());
     row
+}
+
+/// The shares of answers that tables compare, with the split and the key of each.
+const ANSWERS: [(&str, &str, &str); 4] = [
+    ("valid", "test", "valid"),
+    ("relevant", "test", "relevant"),
+    ("exact", "test", "exact"),
+    ("valid_deep", "deep", "valid"),
+];
+
+/// A share of the answers that a run's own model gave greedily: one row of several, and none where the model has no weights.
+fn answered<'a>(run: &Run, judged: &'a Value, split: &str, share: &str) -> Option<&'a Value> {
+    let rows = judged.pointer(&format!("/splits/{split}/rows"))?.as_array()?;
+    let own = rows.iter().find(|row| row.get("name").is_some_and(|name| name == run.config.model.name()))?;
+    own.pointer(&format!("/all/{share}"))
 }
 
 /// The excess on the formulas of one novelty: on `test` where the run was judged on it, which has more of them.
@@ -301,11 +320,7 @@ const NOVELTIES: [(&str, &str); 3] =
     [("excess_seen", "seen"), ("excess_new", "new"), ("excess_renamed", "new up to renaming")];
 
 /// The numbers of `eval.json` that tables compare.
-const MEASURES: [(&str, &str); 14] = [
-    ("valid", "/inference/splits/test/rows/0/all/valid"),
-    ("relevant", "/inference/splits/test/rows/0/all/relevant"),
-    ("exact", "/inference/splits/test/rows/0/all/exact"),
-    ("valid_deep", "/inference/splits/deep/rows/0/all/valid"),
+const MEASURES: [(&str, &str); 10] = [
     ("bits_per_text", "/texts/bits_per_text"),
     ("nats_per_token", "/iid/nats_per_token"),
     ("optimum", "/iid/optimum/nats_per_token"),
