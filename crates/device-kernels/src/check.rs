@@ -242,6 +242,7 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
         size,
         relations: None,
         slopes: None,
+        prefixes: None,
         dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: 0 }),
     };
     let sequences = Sequences { starts: &starts };
@@ -262,7 +263,8 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     let (cache, on_last) = (m.room(rows * 2 * width), m.upload(&last(&qkv, 3 * width)));
     m.keep(&on_qkv, &on_all, &cache, width);
     let newest = Newest { heads, size, slopes: None, starts: &on_starts, members: &on_all, relations: None };
-    let plain = kernels::Attention { heads, size, slopes: None, relations: None, dropout: None };
+    let plain =
+        kernels::Attention { heads, size, slopes: None, prefixes: None, relations: None, dropout: None };
     let (mut kept, mut right) = (weights.clone(), vec![0.0; rows * width]);
     kernels::attention(plain, sequences, &qkv, &mut kept, &mut right);
     let (hypotheses, context_of_last) = (starts.len() - 1, m.room((starts.len() - 1) * width));

@@ -38,15 +38,24 @@ impl Batch {
     /// loss counts.
     #[must_use]
     pub fn behind<T: Copy + Into<u32>>(mut self, signs: &[T]) -> Self {
-        let signs: Vec<u32> = signs.iter().map(|&sign| sign.into()).collect();
-        for range in self.ranges().collect::<Vec<_>>() {
-            let read = self.tokens.get(range.clone()).unwrap_or_default();
-            let before = read.iter().position(|token| signs.contains(token)).unwrap_or(read.len());
+        let ranges: Vec<_> = self.ranges().zip(self.signs(signs)).collect();
+        for (range, at) in ranges {
+            let before = at.unwrap_or(range.len());
             if let Some(given) = self.targets.get_mut(range.start..range.start + before) {
                 given.fill(u32::MAX);
             }
         }
         self
+    }
+
+    /// For each sequence the place of the first of these signs among its rows, if there is one.
+    pub fn signs<T: Copy + Into<u32>>(&self, signs: &[T]) -> Vec<Option<usize>> {
+        let signs: Vec<u32> = signs.iter().map(|&sign| sign.into()).collect();
+        let place = |range| {
+            let read: &[u32] = self.tokens.get(range).unwrap_or_default();
+            read.iter().position(|token| signs.contains(token))
+        };
+        self.ranges().map(place).collect()
     }
 
     /// The number of rows.

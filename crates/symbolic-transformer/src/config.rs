@@ -71,6 +71,16 @@ options! {
 }
 
 options! {
+    /// Which tokens of a text see which.
+    AttentionMask:
+    /// Each itself and earlier ones.
+    Causal "causal",
+    /// Those up to the sign of an answer all see one another; those behind it see themselves and earlier ones (the prefix language
+    /// model of Raffel et al. 2020, section 3.2.1).
+    Prefix "prefix",
+}
+
+options! {
     /// Where a symbol's vector comes from.
     Embedding:
     /// A table of V rows.
@@ -96,6 +106,13 @@ impl Default for Structured {
     /// Runs from before there was a choice.
     fn default() -> Self {
         Self::None
+    }
+}
+
+impl Default for AttentionMask {
+    /// Runs from before there was a choice.
+    fn default() -> Self {
+        Self::Causal
     }
 }
 
@@ -137,6 +154,9 @@ pub struct ModelConfig {
     /// What attention knows of the tree.
     #[serde(default)]
     pub structure: Structured,
+    /// Which tokens see which.
+    #[serde(default)]
+    pub attention_mask: AttentionMask,
     /// The longest sequence.
     pub max_len: usize,
     /// The embedding.
@@ -172,6 +192,7 @@ impl ModelConfig {
             activation: Activation::Gelu,
             position: Position::Sinusoidal,
             structure: Structured::None,
+            attention_mask: AttentionMask::Causal,
             max_len: 512,
             embedding: Embedding::Learned,
             scale_embedding: true,
@@ -221,6 +242,13 @@ impl ModelConfig {
         demand(
             self.structure != Structured::Mask || n_heads >= 2,
             format!("structure = \"mask\" parts the heads, and n_heads = {n_heads}"),
+        );
+        demand(
+            self.attention_mask == AttentionMask::Causal || self.structure == Structured::None,
+            format!(
+                "attention_mask = \"prefix\" with structure = \"{}\": relations are those to earlier tokens, and premises see later ones",
+                self.structure
+            ),
         );
         demand(
             !self.tie_output || self.embedding == Embedding::Learned,

@@ -6,6 +6,7 @@ use seeded::Family;
 use training::{Refusal, Result};
 
 use crate::batch::Batch;
+use crate::premises::SIGNS;
 
 /// Sequences `<bos>` … `<eos>` in one buffer, with what the law says of them.
 #[derive(Debug, Clone, Default)]
@@ -129,8 +130,7 @@ impl Corpus {
     /// A batch of these sequences, as models read them.
     pub fn batch(&self, which: impl IntoIterator<Item = usize>) -> Batch {
         match &self.coded {
-            None if self.answers => Batch::new(which.into_iter().map(|i| self.get(i)))
-                .behind(&[SymbolId::ENTAILS, SymbolId::ANSWER]),
+            None if self.answers => Batch::new(which.into_iter().map(|i| self.get(i))).behind(&SIGNS),
             None => Batch::new(which.into_iter().map(|i| self.get(i))),
             Some(coded) => Batch::new(which.into_iter().map(|i| coded.get(i))),
         }
@@ -162,9 +162,8 @@ impl Corpus {
     /// The number of targets of all sequences.
     pub fn targets(&self) -> u64 {
         if self.answers {
-            let signs = [SymbolId::ENTAILS, SymbolId::ANSWER];
             let behind = |s: &[SymbolId]| {
-                s.iter().position(|symbol| signs.contains(symbol)).map_or(0, |at| s.len() - at - 1)
+                s.iter().position(|symbol| SIGNS.contains(symbol)).map_or(0, |at| s.len() - at - 1)
             };
             return self.iter().map(|s| behind(s) as u64).sum();
         }

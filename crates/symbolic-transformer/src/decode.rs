@@ -1,7 +1,8 @@
 //! Decoding: one token at a time, with the keys and values of earlier tokens kept.
 //!
 //! A [`Decoder`] gives a state for each hypothesis; `step` moves several states by one token each, so that a beam or a
-//! set of samples shares its products. The logits equal those of the full pass (a test).
+//! set of samples shares its products. The logits equal those of the full pass (a test). Premises that are read in both directions
+//! wait for the sign of the answer, and go through the layers together.
 
 use fol::notation::{Code, NodeRelation, Structure, TreePlace};
 use training::kernels::{
@@ -13,7 +14,7 @@ use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::Table;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::places::{EmbeddingPlaces, Linear, Norm, Places};
-use crate::{structure, tree};
+use crate::{premises, structure, tree};
 
 /// Something that predicts the next symbol step by step.
 pub trait Decoder {
@@ -36,12 +37,26 @@ pub struct Cache {
     layers: Vec<(Vec<f32>, Vec<f32>)>,
     time: usize,
     place: TreePlace,
+    /// Premises that wait for the sign of the answer, where they are read in both directions.
+    waiting: Vec<u32>,
+    answers: bool,
     /// Where attention knows of the tree: the tokens so far, and what each is to the newest.
     structure: Structure,
     relations: Vec<u8>,
 }
 
-/// A transformer that decodes.
+/// A token on its way through the layers.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// Which of the states it belongs to.
+    state: usize,
+    /// Its position in the text.
+    time: usize,
+    token: u32,
+}
+
+/// A transformer that decodes. With `attention_mask = "prefix"` the logits before the sign of an answer are NaN: of what follows
+/// premises nothing is known.
 #[derive(Debug)]
 pub struct CachedTransformer<'a> {
     config: &'a ModelConfig,
@@ -64,6 +79,7 @@ impl<'a> CachedTransformer<'a> {
     pub fn in_code(config: &'a ModelConfig, code: &Code, theta: &'a [f32]) -> Result<Self> {
         config.check()?;
         tree::check(config, code)?;
+        premises::check(config, code)?;
         let (layout, places) = Places::new(config);
         if layout.len() != theta.len() {
             return Err(Refusal::Learner("parameters of another model".to_owned()));
@@ -98,12 +114,36 @@ impl<'a> CachedTransformer<'a> {
         y
     }
 
-    fn embed(&self, states: &[&mut Cache], tokens: &[u32]) -> Result<Vec<f32>> {
+    /// The tokens that go through the layers now: of most states its newest one.
+    fn rows(&self, states: &mut [&mut Cache], tokens: &[u32]) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(tokens.len());
+        for (number, (state, &token)) in states.iter_mut().zip(tokens).enumerate() {
+            let time = state.time;
+            if state.answers || !premises::both_ways(self.config) {
+                rows.push(Row { state: number, time, token });
+                continue;
+            }
+            state.waiting.push(token);
+            if premises::is_sign(token) {
+                state.answers = true;
+                let all = std::mem::take(&mut state.waiting);
+                rows.extend(all.into_iter().zip(time..).map(|(token, time)| Row {
+                    state: number,
+                    time,
+                    token,
+                }));
+            }
+        }
+        rows
+    }
+
+    /// [rows, d]; the place of each state in the tree moves by its rows.
+    fn embed(&self, states: &mut [&mut Cache], rows: &[Row]) -> Result<Vec<f32>> {
         let d = self.config.d_model;
         let scale = self.config.embedding_scale() as f32;
-        let mut h = Vec::with_capacity(tokens.len() * d);
-        for (state, &token) in states.iter().zip(tokens) {
-            if state.time >= self.config.max_len {
+        let mut h = Vec::with_capacity(rows.len() * d);
+        for &Row { state, time, token } in rows {
+            if time >= self.config.max_len {
                 let max = self.config.max_len;
                 return Err(Refusal::Learner(format!("a sequence of more than max_len = {max} tokens")));
             }
@@ -111,15 +151,17 @@ impl<'a> CachedTransformer<'a> {
             let e = e.ok_or_else(|| Refusal::Learner(format!("token {token} is outside the vocabulary")))?;
             match self.config.position {
                 Position::Sinusoidal | Position::Learned => {
-                    let p = &self.positions[state.time * d..][..d];
+                    let p = &self.positions[time * d..][..d];
                     h.extend(e.iter().zip(p).map(|(e, p)| scale.mul_add(*e, *p)));
                 }
                 Position::Tree => {
-                    let p = &self.positions[state.place.inside() * d..][..d];
+                    let place = &mut states[state].place;
+                    tree::push(place, &self.code, token);
+                    let p = &self.positions[place.inside() * d..][..d];
                     let at = h.len();
                     h.extend(e.iter().zip(p).map(|(e, p)| scale.mul_add(*e, *p)));
                     let decay = self.places.decay.clone().map(|r| &self.theta[r]).unwrap_or_default();
-                    tree::add_pattern(tree::entries(&state.place), decay, &mut h[at..]);
+                    tree::add_pattern(tree::entries(place), decay, &mut h[at..]);
                 }
                 Position::Rotary | Position::Alibi | Position::None => h.extend(e.iter().map(|e| scale * e)),
             }
@@ -127,33 +169,35 @@ impl<'a> CachedTransformer<'a> {
         Ok(h)
     }
 
-    /// Attention of each state's newest token over its cache, to which its key and value are added.
-    fn attend(&self, layer: usize, states: &mut [&mut Cache], x: &[f32]) -> Vec<f32> {
-        let (rows, d) = (states.len(), self.config.d_model);
+    /// Attention of each row over the cache of its state, to which the keys and values of all rows are added first.
+    fn attend(&self, layer: usize, states: &mut [&mut Cache], through: &[Row], x: &[f32]) -> Vec<f32> {
+        let (rows, d) = (through.len(), self.config.d_model);
         let (heads, size) = (self.config.n_heads, self.config.head_size());
         let mut qkv = self.apply(&self.places.layers[layer].qkv, x, rows); // [rows, 3d]
         if self.config.position == Position::Rotary {
-            let times: Vec<usize> = states.iter().map(|s| s.time).collect();
+            let times: Vec<usize> = through.iter().map(|row| row.time).collect();
             rotary(&self.positions, &mut qkv, &times, heads, size, false);
         }
         let mut context = vec![0.0; rows * d];
         let scale = 1.0 / (size as f32).sqrt();
         let tables = structure::tables(&self.places.layers[layer], self.theta);
         let hidden = structure::hidden(self.config);
-        for ((state, qkv), context) in states.iter_mut().zip(qkv.chunks(3 * d)).zip(context.chunks_mut(d)) {
-            let (q, kv) = qkv.split_at(d);
-            let (k, v) = kv.split_at(d);
-            let time = state.time;
-            let relations = state.relations.as_slice();
-            let (keys, values) = &mut state.layers[layer];
+        for (row, qkv) in through.iter().zip(qkv.chunks(3 * d)) {
+            let (keys, values) = &mut states[row.state].layers[layer];
+            let (k, v) = qkv[d..].split_at(d);
             keys.extend_from_slice(k);
             values.extend_from_slice(v);
+        }
+        for ((row, qkv), context) in through.iter().zip(qkv.chunks(3 * d)).zip(context.chunks_mut(d)) {
+            let (q, time) = (&qkv[..d], row.time);
+            let relations = states[row.state].relations.as_slice();
+            let (keys, values) = &states[row.state].layers[layer];
             for head in 0..heads {
                 let part = head * size..(head + 1) * size;
                 let q = &q[part.clone()];
                 let score = |(j, key): (usize, &[f32])| {
                     let dot: f32 = q.iter().zip(&key[part.clone()]).map(|(a, b)| a * b).sum();
-                    dot * scale - self.slopes[head] * (time - j) as f32
+                    dot * scale - self.slopes[head] * time.abs_diff(j) as f32
                 };
                 let mut weights: Vec<f32> = keys.chunks(d).enumerate().map(score).collect();
                 for (j, (weight, &number)) in weights.iter_mut().zip(relations).enumerate() {
@@ -210,28 +254,26 @@ impl Decoder for CachedTransformer<'_> {
     }
 
     fn step(&mut self, states: &mut [&mut Cache], tokens: &[u32]) -> Result<&[f32]> {
-        let rows = states.len();
-        if self.config.position == Position::Tree {
-            for (state, &token) in states.iter_mut().zip(tokens) {
-                tree::push(&mut state.place, &self.code, token);
-            }
-        }
+        let d = self.config.d_model;
+        let through = self.rows(states, tokens);
+        let rows = through.len();
         if self.config.structure != Structured::None {
             for (state, &token) in states.iter_mut().zip(tokens) {
                 structure::push(&mut state.structure, &self.code, token);
                 state.relations = structure::newest(&state.structure).collect();
             }
         }
-        let mut h = self.embed(states, tokens)?; // [rows, d]
+        let mut h = self.embed(states, &through)?; // [rows, d]
         for n in 0..self.config.n_layers {
             let block = &self.places.layers[n];
             h = match self.config.norm {
                 NormPlace::Post => {
-                    let h = self.norm(&block.norm1, &sum(&h, &self.attend(n, states, &h)));
+                    let h = self.norm(&block.norm1, &sum(&h, &self.attend(n, states, &through, &h)));
                     self.norm(&block.norm2, &sum(&h, &self.feed_forward(n, &h, rows)))
                 }
                 NormPlace::Pre => {
-                    let h = sum(&h, &self.attend(n, states, &self.norm(&block.norm1, &h)));
+                    let x = self.norm(&block.norm1, &h);
+                    let h = sum(&h, &self.attend(n, states, &through, &x));
                     sum(&h, &self.feed_forward(n, &self.norm(&block.norm2, &h), rows))
                 }
             };
@@ -244,9 +286,24 @@ impl Decoder for CachedTransformer<'_> {
             (None, _) => return Err(Refusal::Learner("a tied head needs a stored table".to_owned())),
         };
         let head = Linear { weight: head, bias: self.places.head_bias.clone() };
-        self.logits = self.apply(&head, &h, rows); // [rows, V]
-        for state in states {
-            state.time += 1;
+        // What follows its newest row is asked of each state that has one.
+        let newest: Vec<usize> = (0..rows)
+            .filter(|&at| through.get(at + 1).is_none_or(|next| next.state != through[at].state))
+            .collect();
+        let last: Vec<f32> = newest.iter().flat_map(|&at| &h[at * d..(at + 1) * d]).copied().collect();
+        let known = self.apply(&head, &last, newest.len()); // [states with rows, V]
+        for row in &through {
+            states[row.state].time += 1;
+        }
+        if newest.len() == states.len() {
+            self.logits = known;
+            return Ok(&self.logits);
+        }
+        let v = self.config.vocab_size;
+        self.logits.clear();
+        self.logits.resize(states.len() * v, f32::NAN);
+        for (&at, known) in newest.iter().zip(known.chunks_exact(v)) {
+            self.logits[through[at].state * v..][..v].copy_from_slice(known);
         }
         Ok(&self.logits)
     }

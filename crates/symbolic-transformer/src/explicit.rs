@@ -21,8 +21,8 @@ use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{Table, weights_backward_in};
 use crate::network::{ByHand, Noise, Reading, Sensing, Site};
 use crate::places::{Block, Linear, Norm, Places};
-use crate::structure;
 use crate::tree::{self, Paths};
+use crate::{premises, structure};
 
 /// A norm's x̂ and 1/deviation.
 #[derive(Debug, Default)]
@@ -75,6 +75,8 @@ struct Saved {
     positions: Vec<usize>,
     paths: Paths,
     relations: Vec<u8>, // [Σ n²]
+    /// Rows of each sequence that see one another.
+    prefixes: Option<Vec<usize>>,
 }
 
 /// The model with its buffers.
@@ -176,6 +178,7 @@ impl Explicit {
     pub fn in_code(config: ModelConfig, code: &Code) -> Result<Self> {
         config.check()?;
         tree::check(&config, code)?;
+        premises::check(&config, code)?;
         let (layout, places) = Places::new(&config);
         let table = match config.position {
             Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
@@ -299,7 +302,7 @@ impl Explicit {
         if theta.len() != self.layout.len() {
             return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
-        Ok(())
+        premises::check_targets(&self.config, batch)
     }
 
     fn dropout(&self, noise: Option<Noise>, site: Site) -> Option<Dropout> {
@@ -312,12 +315,14 @@ impl Explicit {
         layer: usize,
         block: &Block,
         numbers: &'a [u8],
+        prefixes: Option<&'a [usize]>,
     ) -> Attention<'a> {
         let dropout = self.dropout(pass.noise, Site::AttentionWeights(layer));
         Attention {
             heads: self.config.n_heads,
             size: self.config.head_size(),
             slopes: self.slopes.as_deref(),
+            prefixes,
             relations: structure::relations(&self.config, block, pass.theta, numbers),
             dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: pass.batch.first_row }),
         }
@@ -338,6 +343,7 @@ impl Explicit {
         if self.config.structure != Structured::None {
             saved.relations = structure::numbers(&self.code, batch);
         }
+        saved.prefixes = premises::prefixes(&self.config, batch);
         self.embed(theta, batch, noise, saved);
     }
 
@@ -384,7 +390,7 @@ impl Explicit {
     ) {
         let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
-        let Saved { h, branch, positions, relations, .. } = saved;
+        let Saved { h, branch, positions, relations, prefixes, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
         if pre {
             norm_forward(theta, &block.norm1, h, &mut layer.norm1, &mut layer.attention_in);
@@ -395,7 +401,7 @@ impl Explicit {
         self.turn(&mut layer.qkv, positions, false);
         let sequences = Sequences { starts: &batch.starts };
         let weights = sized(&mut layer.weights, self.config.n_heads * sequences.squares());
-        let form = self.attention_form(pass, n, block, relations);
+        let form = self.attention_form(pass, n, block, relations, prefixes.as_deref());
         attention(form, sequences, &layer.qkv, weights, sized(&mut layer.context, rows * d));
         pass.apply(&block.output, &layer.context, sized(branch, rows * d));
         add_dropout(self.dropout(noise, Site::AttentionOutput(n)), h, branch, d, batch.first_row);
@@ -433,7 +439,7 @@ impl Explicit {
     ) {
         let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
-        let Saved { h, branch, wide, positions, relations, .. } = saved;
+        let Saved { h, branch, wide, positions, relations, prefixes, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
         // h = norm2(y + drop(down(activate(up(y)))))  or  h + drop(down(activate(up(norm2(h)))))
         if !pre {
@@ -459,7 +465,7 @@ impl Explicit {
         pass.weights_backward(&block.output, branch, &layer.context, gradient);
         let mut dcontext = vec![0.0; rows * d];
         pass.input_backward(&block.output, branch, &mut dcontext, false);
-        let form = self.attention_form(pass, n, block, relations);
+        let form = self.attention_form(pass, n, block, relations, prefixes.as_deref());
         let sequences = Sequences { starts: &batch.starts };
         let dqkv = sized(wide, rows * 3 * d);
         let tables = attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);

@@ -21,7 +21,7 @@ use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 use training::{Decay, Initial, Layout, checkpoint, files};
 
-use crate::config::{Activation, ModelConfig, NormPlace, Position, Structured};
+use crate::config::{Activation, AttentionMask, ModelConfig, NormPlace, Position, Structured};
 use crate::tokenizer;
 
 pub use card::About;
@@ -116,6 +116,9 @@ fn representable(config: &ModelConfig, code: &Code) -> Result<()> {
         }
         _ if config.structure != Structured::None => {
             format!("structure = \"{}\": attention of OPT and GPT-2 knows no relations", config.structure)
+        }
+        _ if config.attention_mask != AttentionMask::Causal => {
+            "attention_mask = \"prefix\": OPT and GPT-2 read every token by the ones before it alone".to_owned()
         }
         (_, NormPlace::Pre) if !config.final_norm => {
             "norm = \"pre\" without final_norm: GPT-2 always has a final \

@@ -30,6 +30,7 @@ pub mod network;
 
 mod places;
 
+pub mod premises;
 mod structure;
 mod tree;
 

@@ -19,8 +19,8 @@ use crate::embedding::glyph_cells;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
 use crate::places::Places;
-use crate::structure;
 use crate::tree::{self, Paths};
+use crate::{premises, structure};
 
 /// The composed engine of one model.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn logits(&self) -> Result<Tensor> {
         let c = &self.model.config;
+        premises::check_targets(c, self.batch)?;
         let table = self.symbol_vectors()?; // [V, d]
         let tokens = self.index(self.batch.tokens.clone())?; // [rows]
         let mut h = (Lookup::new(table, c.d_model).forward(&tokens)? * c.embedding_scale())?; // [rows, d]
@@ -170,7 +171,12 @@ impl Pass<'_> {
     /// 1 where a query does not look, [batch, heads, query, key].
     fn hidden(&self, time: usize) -> Result<Tensor> {
         let (batch, heads) = (self.batch.sequences(), self.model.config.n_heads);
-        let future = |i: usize| u8::from(i % time > i / time % time);
+        let prefixes = premises::prefixes(&self.model.config, self.batch).unwrap_or_default();
+        let future = |i: usize| {
+            let (sequence, query, key) = (i / (heads * time * time), i / time % time, i % time);
+            let prefix = prefixes.get(sequence).copied().unwrap_or(0);
+            u8::from(key > query && (key >= prefix || query >= prefix))
+        };
         let mut hidden: Vec<u8> = (0..batch * heads * time * time).map(future).collect();
         if let Some((from, other)) = structure::hidden(&self.model.config) {
             for (pair, number) in self.related(time) {
@@ -264,7 +270,7 @@ impl Pass<'_> {
     fn alibi(&self, time: usize) -> Result<Tensor> {
         let slopes = alibi_slopes(self.model.config.n_heads);
         let penalty = |s: &f32| {
-            (0..time * time).map(move |i| -s * (i / time) as f32 + s * (i % time) as f32).collect::<Vec<_>>()
+            (0..time * time).map(move |i| -s * (i / time).abs_diff(i % time) as f32).collect::<Vec<_>>()
         };
         let entries: Vec<f32> = slopes.iter().flat_map(penalty).collect();
         self.constant(&entries, &[1, slopes.len(), time, time])
@@ -347,6 +353,7 @@ impl Composed {
     pub fn in_code(config: ModelConfig, code: &Code, dtype: DType, device: Device) -> Result<Self> {
         config.check()?;
         tree::check(&config, code)?;
+        premises::check(&config, code)?;
         let (layout, _) = Places::new(&config);
         Ok(Self { config, code: code.clone(), layout, device, dtype, gains: None, logits: Vec::new() })
     }

@@ -13,7 +13,7 @@ use training::optimiser::{Moments, Update};
 use training::{Decay, Layout, Loss, Optimiser, Refusal, Resident, Result};
 
 use crate::batch::Batch;
-use crate::config::{ModelConfig, NormPlace, Position, Structured};
+use crate::config::{AttentionMask, ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{GlyphPlan, glyph_cells};
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
@@ -183,6 +183,11 @@ impl OnDevice {
     pub fn new(config: ModelConfig, code: &Code, machine: Box<dyn Machine>) -> Result<Self> {
         config.check()?;
         tree::check(&config, code)?;
+        if config.attention_mask != AttentionMask::Causal {
+            return Err(Refusal::Setting(
+                "attention_mask = \"prefix\": attention on a device is causal; the engine of the cpu reads premises both ways".to_owned(),
+            ));
+        }
         let (layout, places) = Places::new(&config);
         fits(&*machine, layout.len(), || "the parameters".to_owned())?;
         let table = match config.position {

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use fol::notation::{Notation, Tokenization};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{
-    Activation, Embedding, Init, ModelConfig, NormPlace, Position, Structured,
+    Activation, AttentionMask, Embedding, Init, ModelConfig, NormPlace, Position, Structured,
 };
 use symbolic_transformer::moderator;
 use symbolic_transformer::order::{BatchUnit, Batching};
@@ -115,6 +115,8 @@ pub(crate) struct Config {
     pub(crate) position: Position,
     /// What attention knows of the tree.
     pub(crate) structure: Structured,
+    /// Whether premises of inference tasks see one another.
+    pub(crate) attention_mask: AttentionMask,
     pub(crate) max_len: usize,
     pub(crate) embedding: Embedding,
     pub(crate) scale_embedding: bool,
@@ -203,6 +205,7 @@ impl Default for Config {
             activation: Activation::Gelu,
             position: Position::Sinusoidal,
             structure: Structured::None,
+            attention_mask: AttentionMask::Causal,
             max_len: 512,
             embedding: Embedding::Learned,
             scale_embedding: true,
@@ -440,6 +443,9 @@ impl Config {
                 format!("structure: only the engine of the cpu knows relations, not that of {}", self.device),
             );
         }
+        if self.attention_mask != AttentionMask::Causal {
+            self.check_prefix(&mut faults);
+        }
         self.check_moderator(&mut faults);
         if self.model.has_weights() {
             // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
@@ -457,6 +463,35 @@ impl Config {
             }
         }
         faults.refuse(name)
+    }
+
+    /// Premises that see one another: of data, engines and codes that have none.
+    fn check_prefix(&self, faults: &mut Faults) {
+        let (model, data) = (self.model.name(), &self.data);
+        let fits = self.model == Model::Transformer;
+        faults.demand(fits, format!("attention_mask: model = \"{model}\" has no attention"));
+        faults.demand(
+            self.program.is_none(),
+            "attention_mask = \"prefix\": a program says itself which tokens see which",
+        );
+        faults.demand(
+            self.device == "cpu",
+            format!(
+                "attention_mask: attention on {} is causal; only the engine of the cpu has a prefix",
+                self.device
+            ),
+        );
+        let premises = !data::is_texts(data) && data::is_inference(data);
+        faults.demand(
+            premises,
+            format!(
+                "attention_mask = \"prefix\" with data = \"{data}\": only inference tasks have premises before the sign of an answer"
+            ),
+        );
+        faults.demand(
+            self.is_plain(),
+            "attention_mask = \"prefix\": the sign of an answer is found in canonical symbols alone",
+        );
     }
 
     /// Keys of the moderator without one, engines without sensors, and values that it cannot have.
@@ -535,6 +570,7 @@ impl Config {
             activation: self.activation,
             position: self.position,
             structure: self.structure,
+            attention_mask: self.attention_mask,
             max_len: self.max_len,
             embedding: self.embedding,
             scale_embedding: self.scale_embedding,

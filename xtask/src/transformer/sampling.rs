@@ -10,8 +10,10 @@ use fol::notation::{Code, CodeMask};
 use fol::read::{Mode, Source};
 use fol::symbol::SymbolId;
 use serde_json::{Value, json};
+use symbolic_transformer::config::AttentionMask;
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
+use symbolic_transformer::premises::SIGNS;
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
 
 use super::config::{Config, Model};
@@ -127,6 +129,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     training::threads::set(config.threads)?;
     let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
         .map_err(|r| anyhow!("--prompt: {r}"))?;
+    if config.attention_mask == AttentionMask::Prefix && !prompt.symbols.iter().any(|s| SIGNS.contains(s)) {
+        bail!(
+            "--prompt: this model answers; premises, and then ENTAILS (⊢) or <answer>, stand before what it writes"
+        );
+    }
     let code = code::of_run(&folder, &config)?;
     let cut = code.cut(&prompt.symbols).map_err(|r| anyhow!("--prompt: {}", located(&r)))?;
     let mask = if args.valid {

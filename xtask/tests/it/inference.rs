@@ -132,6 +132,37 @@ fn from_data_to_a_table_of_answers() {
 }
 
 #[test]
+fn premises_are_read_in_both_directions() {
+    let place = place();
+    let both_ways = ["train", "--config", "run.toml", "--set", "attention_mask=prefix", "--quiet"];
+    place.ok(&[&both_ways[..], &["--dry-run"]].concat());
+    place.ok(&[&both_ways[..], &["--name", "a"]].concat());
+    let judged: Value =
+        serde_json::from_slice(&std::fs::read(place.path("runs/a/eval.json")).unwrap()).unwrap();
+    let rows = judged["inference"]["splits"]["test"]["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["all"]["valid"].is_number()), "{judged}");
+    // Answers, and a beam of them, behind what was given.
+    let ask = ["sample", "a", "--prompt", "P(c), P(c) → Q(c) ⊢", "--n", "2", "--json", "--quiet"];
+    let answers = place.json(&[&ask[..ask.len() - 1], &["--beam", "2"]].concat());
+    assert_eq!(answers["items"].as_array().unwrap().len(), 2, "{answers}");
+    assert!(
+        place.refused(&["sample", "a"], 1).contains("premises, and then ENTAILS"),
+        "nothing is asked of what answers"
+    );
+    for (set, what) in [
+        ("data=public-iid", "only inference tasks have premises"),
+        ("model=lstm", "has no attention"),
+        ("notation=prefix", "canonical symbols alone"),
+        ("structure=bias", "relations are those to earlier tokens"),
+        ("device=vulkan", "attention on vulkan is causal"),
+    ] {
+        let said = place.refused(&[&both_ways[..], &["--set", set]].concat(), 1);
+        assert!(said.contains(what), "{set}: {said}");
+    }
+    assert!(place.refused(&["export", "a", "--format", "hf"], 1).contains("attention_mask"));
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_its_reason() {
     let place = place();
     let refused = |args: &[&str], what: &str| {

@@ -315,6 +315,7 @@ fn attention() {
             heads,
             size,
             slopes: penalised.then_some(&slopes),
+            prefixes: None,
             dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row }),
         };
         let mut weights = vec![0.0; heads * sequences.squares()];

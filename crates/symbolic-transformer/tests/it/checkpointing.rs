@@ -2,14 +2,17 @@
 
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Activation, ModelConfig, NormPlace, Position, Structured};
+use symbolic_transformer::config::{Activation, AttentionMask, ModelConfig, NormPlace, Position, Structured};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::premises::SIGNS;
 
 fn config(s: &mut Stream) -> ModelConfig {
     let heads = 1 + s.below(4) as usize;
     let pick = |s: &mut Stream, n| s.below(n) as usize;
+    let both_ways = pick(s, 4) == 0;
     ModelConfig {
+        attention_mask: if both_ways { AttentionMask::Prefix } else { AttentionMask::Causal },
         d_model: heads * 2 * (1 + pick(s, 6)),
         n_layers: 1 + pick(s, 5),
         n_heads: heads,
@@ -26,6 +29,7 @@ fn config(s: &mut Stream) -> ModelConfig {
             Position::None,
         ][pick(s, 6)],
         structure: match pick(s, 4) {
+            _ if both_ways => Structured::None,
             0 => Structured::Bias,
             1 if heads > 1 => Structured::Mask,
             2 => Structured::Relational,
@@ -41,7 +45,9 @@ fn config(s: &mut Stream) -> ModelConfig {
 fn batch(s: &mut Stream) -> Batch {
     let sequences: Vec<Vec<u16>> =
         (0..1 + s.below(6)).map(|_| (0..2 + s.below(30)).map(|_| s.below(663) as u16).collect()).collect();
-    Batch::new(sequences.iter().map(Vec::as_slice))
+    // Some have a sign of an answer among their tokens; at least of one there is something to learn.
+    let last: &[u16] = &[656, SIGNS[0].get(), 3, 657];
+    Batch::new(sequences.iter().map(Vec::as_slice).chain([last])).behind(&SIGNS)
 }
 
 #[test]

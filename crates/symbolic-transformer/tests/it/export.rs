@@ -8,7 +8,9 @@ use crate::moved::{moved_weights, variants};
 use fol::notation::{Code, Notation, Tokenization};
 use safetensors::SafeTensors;
 use serde_json::Value;
-use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
+use symbolic_transformer::config::{
+    Activation, AttentionMask, Embedding, ModelConfig, NormPlace, Position, Structured,
+};
 use symbolic_transformer::export::{About, Refusal, hf};
 
 /// What stands in a folder.
@@ -270,6 +272,8 @@ fn what_no_class_computes_is_refused() {
         (ModelConfig { position: Position::Alibi, ..good.clone() }, "alibi"),
         (ModelConfig { position: Position::Tree, ..good.clone() }, "tree"),
         (ModelConfig { norm: NormPlace::Pre, final_norm: false, ..good.clone() }, "final_norm"),
+        (ModelConfig { structure: Structured::Bias, ..good.clone() }, "structure"),
+        (ModelConfig { attention_mask: AttentionMask::Prefix, ..good.clone() }, "attention_mask"),
         (ModelConfig { vocab_size: 1288, ..good.clone() }, "1288"),
     ] {
         let folder = tempfile::tempdir().unwrap();

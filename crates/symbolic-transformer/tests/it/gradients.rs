@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Device, Tensor, Var};
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position, Structured};
+use symbolic_transformer::config::{
+    Activation, AttentionMask, Embedding, ModelConfig, NormPlace, Position, Structured,
+};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::premises::SIGNS;
 use training::kernels::Precision;
 
 /// A model of width 8 with everything else small, too.
@@ -56,6 +59,25 @@ pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
         ("glyph-cnn", ModelConfig { embedding: Embedding::GlyphCnn, ..c.clone() }),
         ("more tokens", ModelConfig { vocab_size: 1288, ..c.clone() }),
         ("fewer tokens", ModelConfig { vocab_size: 44, tie_output: true, ..c.clone() }),
+        ("premises both ways", ModelConfig { attention_mask: AttentionMask::Prefix, ..c.clone() }),
+        (
+            "premises both ways, rotary",
+            ModelConfig {
+                attention_mask: AttentionMask::Prefix,
+                position: Position::Rotary,
+                norm: NormPlace::Pre,
+                ..c.clone()
+            },
+        ),
+        (
+            "premises both ways, alibi, dropout",
+            ModelConfig {
+                attention_mask: AttentionMask::Prefix,
+                position: Position::Alibi,
+                dropout: 0.2,
+                ..c.clone()
+            },
+        ),
         ("odd sizes", ModelConfig { d_model: 15, n_heads: 3, d_ff: 7, n_layers: 1, ..c.clone() }),
         ("dropout", ModelConfig { dropout: 0.3, ..c }),
     ]
@@ -66,10 +88,18 @@ pub(crate) fn batch(s: &mut Stream, sequences: u64, longest: u64, config: &Model
         return formulas(s, sequences, 2 * longest);
     }
     let v = config.vocab_size;
-    let sequences: Vec<Vec<u16>> = (0..sequences)
+    let mut sequences: Vec<Vec<u16>> = (0..sequences)
         .map(|_| (0..2 + s.below(longest - 1)).map(|_| s.below(v as u64) as u16).collect())
         .collect();
-    Batch::new(sequences.iter().map(Vec::as_slice))
+    if config.attention_mask == AttentionMask::Causal {
+        return Batch::new(sequences.iter().map(Vec::as_slice));
+    }
+    for (i, sequence) in sequences.iter_mut().enumerate() {
+        // Where it stands last among the tokens there is no row of it, and no prefix; the first sequence has one.
+        let at = s.below(sequence.len() as u64 - u64::from(i == 0)) as usize;
+        sequence[at] = SIGNS[s.below(2) as usize].get();
+    }
+    Batch::new(sequences.iter().map(Vec::as_slice)).behind(&SIGNS)
 }
 
 /// Beginnings of formulas: random tokens have no deep paths.

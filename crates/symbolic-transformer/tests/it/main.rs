@@ -13,6 +13,7 @@ mod moderator;
 mod moved;
 #[cfg(feature = "device")]
 mod on_device;
+mod premises;
 mod structured;
 mod texts;
 mod tree;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use device_kernels::{Machine, Products, Sixteen};
 use seeded::Family;
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Embedding, ModelConfig};
+use symbolic_transformer::config::{AttentionMask, Embedding, ModelConfig};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner};
@@ -19,7 +19,7 @@ use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 use training::{DeviceSpec, Settings, Trainer};
 
-use crate::gradients::{NOISE, batch, shapes, weights};
+use crate::gradients::{NOISE, batch, weights};
 
 /// The device that is tested: `CALCULEMUS_DEVICE`, as `--device` names it, or the first of Vulkan.
 fn tested() -> DeviceSpec {
@@ -35,6 +35,12 @@ fn machine() -> Option<Box<dyn Machine>> {
             None
         }
     }
+}
+
+/// Those that a device computes.
+fn shapes() -> Vec<(&'static str, ModelConfig)> {
+    let all = crate::gradients::shapes().into_iter();
+    all.filter(|(_, config)| config.attention_mask == AttentionMask::Causal).collect()
 }
 
 fn on(config: &ModelConfig, machine: Box<dyn Machine>) -> OnDevice {
@@ -367,6 +373,11 @@ fn what_cannot_be_is_refused() {
     let loss = Network::gradient(&mut there, &bad, &fine, noise, &mut gradient).unwrap();
     assert!(loss.sum.is_nan() && gradient.iter().any(|g| g.is_nan()), "{}", loss.sum);
     assert!(Network::gradient(&mut there, &[], &fine, noise, &mut []).is_err());
+    if let Some(machine) = machine() {
+        let both_ways = ModelConfig { attention_mask: AttentionMask::Prefix, ..config };
+        let refused = OnDevice::new(both_ways, &fol::notation::Code::PLAIN, machine).unwrap_err();
+        assert!(refused.to_string().contains("attention on a device is causal"), "{refused}");
+    }
     let beyond = match tested() {
         DeviceSpec::Cuda(_) => DeviceSpec::Cuda(77),
         DeviceSpec::Rocm(_) => DeviceSpec::Rocm(77),

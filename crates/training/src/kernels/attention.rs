@@ -1,4 +1,5 @@
-//! Causal attention over sequences laid end to end.
+//! Attention over sequences laid end to end: of each row to itself and to earlier ones, and, where a sequence has a prefix, of
+//! the rows of the prefix to each other.
 //!
 //! A batch is ragged: the rows of all sequences stand in one row block, and `Sequences` says where each begins.
 //! So there is no padding to compute, and a batch that was bucketed, packed or plain is the same to this kernel.
@@ -37,6 +38,9 @@ pub struct Attention<'a> {
     pub size: usize,
     /// Slope of the linear distance penalty for each head (ALiBi), if there is one.
     pub slopes: Option<&'a [f32]>,
+    /// For each sequence how many of its first rows see one another, later ones too (a prefix mask: Raffel et al. 2020, section
+    /// 3.2.1); without it none does. Relations are those of a row to itself and to earlier ones, with a prefix too.
+    pub prefixes: Option<&'a [usize]>,
     /// What rows are to each other, if the layer knows it.
     pub relations: Option<Relations<'a>>,
     /// Dropout on the attention weights.
@@ -57,6 +61,11 @@ impl Attention<'_> {
         self.heads * self.size
     }
 
+    /// How many of the first rows of a sequence see one another.
+    fn prefix(&self, sequence: usize) -> usize {
+        self.prefixes.and_then(|prefixes| prefixes.get(sequence)).copied().unwrap_or(0)
+    }
+
     /// The relations of a sequence of n rows whose entries begin at `at`.
     fn head(&self, head: usize, at: usize, n: usize) -> Option<Head<'_>> {
         let of = self.relations?;
@@ -72,14 +81,14 @@ impl Attention<'_> {
 }
 
 multiversion! {
-    /// Row i of the scores becomes softmax over keys 0..=i; keys after i get weight 0.
-    fn causal_softmax(scores: &mut [f32], n: usize, slope: f32) {
+    /// Row i of the scores becomes softmax over keys 0..=i, and over all of the prefix where it is in it; other keys get weight 0.
+    fn masked_softmax(scores: &mut [f32], n: usize, prefix: usize, slope: f32) {
         for (i, row) in scores.chunks_exact_mut(n.max(1)).enumerate() {
-            let (seen, hidden) = row.split_at_mut(i + 1);
+            let (seen, hidden) = row.split_at_mut((i + 1).max(prefix).min(n));
             hidden.fill(0.0);
             if slope != 0.0 {
                 for (j, s) in seen.iter_mut().enumerate() {
-                    *s -= slope * (i - j) as f32;
+                    *s -= slope * i.abs_diff(j) as f32;
                 }
             }
             softmax_row(seen);
@@ -99,11 +108,12 @@ multiversion! {
 
 multiversion! {
     /// dS from dA: softmax backward, row by row over the keys that were seen.
-    fn softmax_backward(da: &mut [f32], weights: &[f32], n: usize) {
+    fn softmax_backward(da: &mut [f32], weights: &[f32], n: usize, prefix: usize) {
         for (i, (g, w)) in da.chunks_exact_mut(n.max(1)).zip(weights.chunks_exact(n.max(1))).enumerate() {
-            let (g, hidden) = g.split_at_mut(i + 1);
+            let seen = (i + 1).max(prefix).min(n);
+            let (g, hidden) = g.split_at_mut(seen);
             hidden.fill(0.0);
-            let w = w.get(..=i).unwrap_or(w);
+            let w = w.get(..seen).unwrap_or(w);
             let dot = super::math::sum_lanes(g, w, |a, b| a * b);
             for (g, w) in g.iter_mut().zip(w) {
                 *g = (*g - dot) * w;
@@ -125,8 +135,8 @@ pub fn attention(
 ) {
     let width = form.width();
     let tasks = split_by_sequence(sequences, weights, context, form.heads, width);
-    tasks.into_par_iter().for_each(|(at, rows, weights, context)| {
-        let n = rows.len();
+    tasks.into_par_iter().enumerate().for_each(|(sequence, (at, rows, weights, context))| {
+        let (n, prefix) = (rows.len(), form.prefix(sequence));
         let qkv = &qkv[rows.start * 3 * width..rows.end * 3 * width];
         let mut dropped = Vec::new();
         for (head, weights) in weights.chunks_exact_mut((n * n).max(1)).enumerate() {
@@ -138,7 +148,7 @@ pub fn attention(
                 relations.score(q, scale, weights);
             }
             let slope = form.slopes.and_then(|s| s.get(head)).copied().unwrap_or(0.0);
-            causal_softmax(weights, n, slope);
+            masked_softmax(weights, n, prefix, slope);
             let applied: &[f32] = match form.row_keys(head, rows.clone()) {
                 None => weights,
                 Some((dropout, keys)) => {
@@ -173,15 +183,15 @@ pub fn attention_backward(
     let mut tasks = Vec::new();
     let (mut weights, mut rest) = (weights, dqkv);
     let mut at = 0;
-    for rows in sequences.ranges() {
+    for (sequence, rows) in sequences.ranges().enumerate() {
         let squares = rows.len() * rows.len();
         let (w, weights_after) = weights.split_at(form.heads * squares);
         let (d, rest_after) = rest.split_at_mut(3 * width * rows.len());
-        tasks.push((at, rows, w, d));
+        tasks.push((at, form.prefix(sequence), rows, w, d));
         (weights, rest) = (weights_after, rest_after);
         at += squares;
     }
-    let backward = |(at, rows, weights, dqkv): (usize, std::ops::Range<usize>, &[f32], &mut [f32])| {
+    let backward = |(at, prefix, rows, weights, dqkv): WayBack<'_>| {
         let mut tables = zero();
         let n = rows.len();
         let qkv = &qkv[rows.start * 3 * width..rows.end * 3 * width];
@@ -212,7 +222,7 @@ pub fn attention_backward(
                 let unmasked = da.clone();
                 mask_rows(&unmasked, &mut da, n, *dropout, keys);
             }
-            softmax_backward(&mut da, weights, n);
+            softmax_backward(&mut da, weights, n, prefix);
             let scale = 1.0 / (form.size as f32).sqrt();
             let dq = MatMut::strided(&mut dqkv[part(0)..], n, form.size, 3 * width);
             product(dq, false, scale, Mat::new(&da, n, n), k, false);
@@ -244,6 +254,9 @@ pub fn attention_backward(
 fn head_view<'a>(qkv: &'a [f32], n: usize, offset: usize, form: &Attention<'_>) -> Mat<'a> {
     Mat::strided(&qkv[offset..], n, form.size, 3 * form.width())
 }
+
+/// Where its n² entries begin, its prefix, its rows, its weights, the gradient of its queries, keys and values.
+type WayBack<'a> = (usize, usize, std::ops::Range<usize>, &'a [f32], &'a mut [f32]);
 
 /// Where its n² entries begin, its rows, its weights, its context.
 type Task<'a> = (usize, std::ops::Range<usize>, &'a mut [f32], &'a mut [f32]);

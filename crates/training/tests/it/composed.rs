@@ -186,7 +186,7 @@ fn cross_entropies() {
 }
 
 /// Attention of one sequence as the papers write it: context [n, width] from qkv [n, 3·width].
-fn composed_attention(qkv: &Tensor, form: &Attention<'_>, first_row: usize) -> Tensor {
+fn composed_attention(qkv: &Tensor, form: &Attention<'_>, prefix: usize, first_row: usize) -> Tensor {
     let (n, width) = (qkv.dims()[0], form.heads * form.size);
     let mut contexts = Vec::new();
     for head in 0..form.heads {
@@ -195,7 +195,8 @@ fn composed_attention(qkv: &Tensor, form: &Attention<'_>, first_row: usize) -> T
         let slope = form.slopes.map_or(0.0, |s| f64::from(s[head]));
         let bias = |i: usize| {
             let (row, column) = (i / n, i % n);
-            if column > row { f64::NEG_INFINITY } else { -slope * (row - column) as f64 }
+            let seen = column <= row || (column < prefix && row < prefix);
+            if seen { -slope * row.abs_diff(column) as f64 } else { f64::NEG_INFINITY }
         };
         let bias =
             Tensor::from_vec((0..n * n).map(bias).collect::<Vec<f64>>(), (n, n), &Device::Cpu).unwrap();
@@ -218,7 +219,10 @@ fn attentions() {
     let slopes = [0.5_f32, 0.25, 0.0625];
     for lengths in [&[1][..], &[1, 1], &[9], &[5, 1, 12, 2], &[40, 3]] {
         for (heads, size) in [(1, 1), (3, 5), (2, 8)] {
-            for (alibi, dropped) in [(false, false), (true, false), (false, true), (true, true)] {
+            for case in 0..8 {
+                let [alibi, dropped, prefixed] = [1, 2, 4].map(|bit| case & bit > 0);
+                // From none of the rows to all of them.
+                let prefixes: Vec<usize> = lengths.iter().map(|&n| s.below(n as u64 + 1) as usize).collect();
                 let starts: Vec<usize> = lengths
                     .iter()
                     .scan(0, |at, n| {
@@ -234,6 +238,7 @@ fn attentions() {
                     heads,
                     size,
                     slopes: alibi.then_some(&slopes[..heads]),
+                    prefixes: prefixed.then_some(&prefixes),
                     relations: None,
                     dropout,
                 };
@@ -243,7 +248,11 @@ fn attentions() {
                 let v = var(&qkv, &[rows, 3 * width]);
                 let parts: Vec<Tensor> = starts
                     .windows(2)
-                    .map(|w| composed_attention(&v.narrow(0, w[0], w[1] - w[0]).unwrap(), &form, w[0]))
+                    .zip(&prefixes)
+                    .map(|(w, &prefix)| {
+                        let prefix = if prefixed { prefix } else { 0 };
+                        composed_attention(&v.narrow(0, w[0], w[1] - w[0]).unwrap(), &form, prefix, w[0])
+                    })
                     .collect();
                 let want = Tensor::cat(&parts, 0).unwrap();
                 let [dqkv] = gradients(&want, &r, [&v]);
@@ -346,7 +355,14 @@ fn attentions_with_relations() {
                     tables,
                     hidden: hides.then_some((heads / 2, 1)),
                 };
-                let form = Attention { heads, size, slopes: None, relations: Some(relations), dropout };
+                let form = Attention {
+                    heads,
+                    size,
+                    slopes: None,
+                    prefixes: None,
+                    relations: Some(relations),
+                    dropout,
+                };
                 let (qkv, r) = (random(&mut s, rows * 3 * width), random(&mut s, rows * width));
 
                 let v = var(&qkv, &[rows, 3 * width]);

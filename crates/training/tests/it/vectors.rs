@@ -77,7 +77,7 @@ fn digest() -> String {
     let (bias, table) = (random(2 * 7), random(7 * 6));
     let tables = Tables { bias: Some(bias.as_slice()), keys: Some(&table), values: Some(&table) };
     let relations = Some(Relations { numbers: &numbers, count: 7, tables, hidden: Some((1, 3)) });
-    let form = Attention { heads, size, slopes: Some(&[0.5, 0.25]), relations, dropout };
+    let form = Attention { heads, size, slopes: Some(&[0.5, 0.25]), prefixes: None, relations, dropout };
     let (mut weights, mut context) = (vec![0.0; heads * sequences.squares()], vec![0.0; 15 * width]);
     attention(form, sequences, &qkv, &mut weights, &mut context);
     let (dcontext, mut dqkv) = (random(15 * width), vec![0.0; 15 * 3 * width]);
