@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use crate::derivation::RULES;
 use crate::instance::{Format, Order};
-use crate::space::{LAW, Space};
+use crate::space::{INDICES, LAW, Space};
 
 /// The splits, in their order. What `deep` has is deeper than anything that is learned from.
 pub const SPLITS: [&str; 4] = ["train", "val", "test", "deep"];
@@ -46,6 +46,7 @@ struct Keys {
     depths: Vec<(usize, u64)>,
     deep: Vec<(usize, u64)>,
     distractors: u64,
+    names: u32,
     max_tokens: usize,
     stream: Stream,
     file_instances: u64,
@@ -88,6 +89,7 @@ impl Default for Keys {
             depths: vec![(1, 100), (2, 40), (3, 35), (4, 20), (5, 5)],
             deep: vec![(6, 1), (7, 1), (8, 1)],
             distractors: 5,
+            names: INDICES,
             max_tokens: 384,
             stream: Stream::default(),
             file_instances: 10_000,
@@ -152,6 +154,7 @@ impl Config {
             rules: keys.rules.iter().map(rule).collect::<Result<_, _>>()?,
             depths: keys.depths,
             distractors: keys.distractors,
+            names: keys.names,
             max_tokens: keys.max_tokens,
         };
         space.check()?;
@@ -189,10 +192,10 @@ impl Config {
 
     /// Every key but `name` and `threads`.
     pub fn to_json(&self) -> Json {
-        let Space { law, order, formats, rules, depths, distractors, max_tokens } = &self.space;
+        let Space { law, order, formats, rules, depths, distractors, names, max_tokens } = &self.space;
         let formats = Format::ALL.iter().zip(formats).map(|(format, weight)| (format.name(), weight));
         let stream = SPLITS.iter().zip(self.stream).map(|(split, n)| (*split, n));
-        json!({
+        let mut document = json!({
             "seed": self.seed,
             "order": order.name(),
             "law": law.to_json(),
@@ -204,7 +207,12 @@ impl Config {
             "max_tokens": max_tokens,
             "stream": stream.collect::<std::collections::BTreeMap<_, _>>(),
             "file_instances": self.file_instances,
-        })
+        });
+        // Data sets from before there was a choice have the digest of the usual one.
+        if let (true, Some(keys)) = (*names != INDICES, document.as_object_mut()) {
+            keys.insert("names".to_owned(), json!(names));
+        }
+        document
     }
 
     /// BLAKE3 over every key but `name` and `threads`, in hexadecimal.

@@ -62,7 +62,7 @@ impl Maker {
     /// What [`Space::check`] refuses, and a law outside the fragment.
     pub fn new(space: Space) -> Result<Self, Refusal> {
         space.check()?;
-        Ok(Self { texts: Texts::new(&space.law)?, space })
+        Ok(Self { texts: Texts::new(&space.law, space.names)?, space })
     }
 
     /// The space.
@@ -83,7 +83,7 @@ impl Maker {
         let (choice, negated) = (draw.below(6), draw.below(2) == 0);
         for _ in 0..DRAWS {
             let found = match format {
-                Format::Term => Some(term(depth, self.space.distractors, self.space.order, draw)),
+                Format::Term => Some(term(depth, &self.space, draw)),
                 _ => self.attempt(format, depth, choice, negated, draw),
             };
             let fits =

@@ -16,9 +16,7 @@ use seeded::Stream;
 use crate::fragment::fits_anywhere;
 use crate::tree::{Renaming, constants, is_open, predicates, put_for};
 
-/// Names of an instance have one digit.
-const INDICES: u64 = 625;
-/// Predicates of each arity, and constants, that an instance may use.
+/// Predicates of each arity, and constants, that an instance may use, if there are so many names.
 const PREDICATES: usize = 14;
 const CONSTANTS: usize = 6;
 /// After so many texts that do not fit the letter is an atom.
@@ -32,13 +30,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    fn draw(arities: &[usize], draw: &mut Stream) -> Self {
-        let mut indices = draw.permutation(INDICES as u32).into_iter().map(u64::from);
+    fn draw(arities: &[usize], all: u32, draw: &mut Stream) -> Self {
+        let mut indices = draw.permutation(all).into_iter().map(u64::from);
+        let each = PREDICATES.min(all as usize / arities.len().max(1));
         let predicates = arities
             .iter()
-            .map(|arity| (*arity, indices.by_ref().take(PREDICATES).map(Predicate).collect()))
+            .map(|arity| (*arity, indices.by_ref().take(each).map(Predicate).collect()))
             .collect();
-        let constants = draw.permutation(INDICES as u32).into_iter().take(CONSTANTS);
+        let constants = draw.permutation(all).into_iter().take(CONSTANTS);
         Self { predicates, constants: constants.map(|c| Constant(u64::from(c))).collect() }
     }
 
@@ -67,6 +66,8 @@ impl Names {
 pub(crate) struct Texts {
     sampler: Sampler,
     arities: Vec<usize>,
+    /// Indices of names, from 0.
+    names: u32,
 }
 
 impl Texts {
@@ -75,7 +76,7 @@ impl Texts {
     /// # Errors
     /// `BadValue` for a law outside the fragment (functions, relations, sorts, ∃!, no constants or predicates, statements); what the sampler
     /// refuses.
-    pub(crate) fn new(law: &Law) -> Result<Self, Refusal> {
+    pub(crate) fn new(law: &Law, names: u32) -> Result<Self, Refusal> {
         let signature = law.signature();
         let mut arities: Vec<usize> = signature.predicates.iter().flatten().copied().collect();
         arities.sort_unstable();
@@ -90,18 +91,18 @@ impl Texts {
             (law.has_statements(), "its texts are more than one formula"),
             (signature.constants == 0, "it has no constants"),
             (!arities.iter().any(|arity| *arity > 0), "it has no predicates with arguments"),
-            (arities.len() * PREDICATES > INDICES as usize, "it has predicates of too many arities"),
+            (2 * arities.len() > names as usize, "it has predicates of too many arities for so few names"),
         ];
         if let Some((_, why)) = faults.into_iter().find(|(is_there, _)| *is_there) {
             return Err(Refusal::new(Kind::BadValue, format!("law: {why}"))
                 .help("labels are certain for predicates and constants alone: take law.relations = []"));
         }
-        Ok(Self { sampler: Sampler::new(law)?, arities })
+        Ok(Self { sampler: Sampler::new(law)?, arities, names })
     }
 
     /// The names of one instance.
     pub(crate) fn names(&self, draw: &mut Stream) -> Names {
-        Names::draw(&self.arities, draw)
+        Names::draw(&self.arities, self.names, draw)
     }
 
     /// Letters over names.

@@ -22,6 +22,8 @@ pub struct Space {
     pub depths: Vec<(usize, u64)>,
     /// Up to so many distractors, every number alike.
     pub distractors: u64,
+    /// Predicates, constants and variables of term questions have names from 0 on, so many; 625 have one digit.
+    pub names: u32,
     /// Sequences of more tokens, `<bos>` and `<eos>` included, are drawn again.
     pub max_tokens: usize,
 }
@@ -32,6 +34,9 @@ pub const LAW: [(&str, &str); 3] = [
     ("levels", "[[1,45],[2,30],[3,20],[4,5]]"),
     ("sizes", "[[1,1,1],[2,2,3],[3,2,3],[4,3,4]]"),
 ];
+
+/// Names of one digit.
+pub const INDICES: u32 = 625;
 
 /// The largest depth of chains.
 const DEEPEST: usize = 16;
@@ -51,6 +56,7 @@ impl Space {
             rules: RULES.to_vec(),
             depths: vec![(1, 100), (2, 40), (3, 35), (4, 20), (5, 5)],
             distractors: 5,
+            names: INDICES,
             max_tokens: 384,
         })
     }
@@ -88,6 +94,15 @@ impl Space {
         }
         if self.distractors > 20 {
             return bad("distractors", format!("{}: at most 20 are possible", self.distractors));
+        }
+        if !(16..=INDICES).contains(&self.names) {
+            return bad("names", format!("{}: 16 to {INDICES} are possible", self.names));
+        }
+        let deepest = self.depths.iter().filter(|(_, weight)| *weight > 0).map(|(depth, _)| *depth).max();
+        // All variables of a term question differ.
+        let needed = 1 + deepest.unwrap_or(0) as u64 + 2 * self.distractors;
+        if self.formats[3] > 0 && needed > u64::from(self.names) {
+            return bad("names", format!("{}: a term question may have {needed} variables", self.names));
         }
         if !(32..=4096).contains(&self.max_tokens) {
             return bad("max_tokens", format!("{}: 32 to 4096 are possible", self.max_tokens));

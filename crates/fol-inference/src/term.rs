@@ -4,15 +4,13 @@ use fol::ast::Variable;
 use fol::task::Task;
 use seeded::Stream;
 
-use crate::instance::{Format, Instance, Label, Order};
-
-/// Names of variables have one digit.
-const INDICES: u32 = 625;
+use crate::instance::{Format, Instance, Label};
+use crate::space::Space;
 
 /// A chain of `depth` equations `a = b, b = c, …` that is followed to its end, among up to so many others, half of which lead into the
 /// chain. No variable stands on the left of two equations, so the end is one.
-pub(crate) fn term(depth: usize, distractors: u64, order: Order, draw: &mut Stream) -> Instance {
-    let mut fresh = draw.permutation(INDICES).into_iter().map(|index| Variable(u64::from(index)));
+pub(crate) fn term(depth: usize, space: &Space, draw: &mut Stream) -> Instance {
+    let mut fresh = draw.permutation(space.names).into_iter().map(|index| Variable(u64::from(index)));
     let mut next = || fresh.next().unwrap_or(Variable(0));
     let chain: Vec<Variable> = (0..=depth).map(|_| next()).collect();
     let mut equations: Vec<(Variable, Variable)> = chain
@@ -22,7 +20,7 @@ pub(crate) fn term(depth: usize, distractors: u64, order: Order, draw: &mut Stre
             _ => None,
         })
         .collect();
-    let count = draw.below(distractors + 1);
+    let count = draw.below(space.distractors + 1);
     for number in 0..count {
         let left = next();
         let at = draw.below(chain.len() as u64) as usize;
@@ -36,7 +34,7 @@ pub(crate) fn term(depth: usize, distractors: u64, order: Order, draw: &mut Stre
     let (asked, answer) = (ends.0.unwrap_or(Variable(0)), ends.1.unwrap_or(Variable(0)));
     Instance {
         format: Format::Term,
-        order,
+        order: space.order,
         depth,
         label: Label::Follows,
         task: Task::Term { equations, asked, answer },

@@ -11,8 +11,8 @@ mod sensors;
 use fol::notation::Code;
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, Tables, activate,
-    activate_backward, add_dropout, add_into, attention, attention_backward, dropout_in_place, layer_norm,
-    layer_norm_backward, rotary, rotary_table,
+    activate_backward, add_dropout, add_into, add_scaled, attention, attention_backward, dropout_in_place,
+    layer_norm, layer_norm_backward, rotary, rotary_table,
 };
 use training::{Layout, Ready, Refusal, Result};
 
@@ -365,9 +365,8 @@ impl Explicit {
             let e = &vectors[token as usize * d..][..d];
             match positions {
                 Some(table) => {
-                    for ((h, e), p) in h.iter_mut().zip(e).zip(&table[p * d..][..d]) {
-                        *h = scale.mul_add(*e, *p);
-                    }
+                    h.copy_from_slice(&table[p * d..][..d]);
+                    add_scaled(h, e, scale);
                 }
                 None => h.iter_mut().zip(e).for_each(|(h, e)| *h = scale * e),
             }
@@ -504,9 +503,7 @@ fn norm_backward(theta: &[f32], norm: &Norm, dy: &mut [f32], saved: &SavedNorm, 
 /// table[to[r]] += scale·rows[r], in row order.
 pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
     for (row, &t) in rows.chunks_exact(d).zip(to) {
-        for (slot, v) in table[t * d..][..d].iter_mut().zip(row) {
-            *slot = scale.mul_add(*v, *slot);
-        }
+        add_scaled(&mut table[t * d..][..d], row, scale);
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod beam;
 
-pub use beam::{beam, beams};
+pub use beam::{Beam, beam, beams};
 
 use fol::notation::{Code, CodeMask, Token};
 use seeded::{Family, Stream};
@@ -134,17 +134,34 @@ fn cost(logits: &[f32], token: Token) -> f64 {
     f64::from(log_sum_exp(logits)) - f64::from(logits.get(token.index()).copied().unwrap_or(f32::NAN))
 }
 
-struct Hypothesis<'a, S> {
+struct Hypothesis<S> {
     index: usize,
     state: S,
     next: Token,
-    /// What of the prompt has not been read yet.
-    prompt: &'a [Token],
     sample: Sample,
     mask: Option<CodeMask>,
     eos: Token,
     stream: Stream,
     left: usize,
+}
+
+impl Request {
+    /// What stands before the first symbol that is chosen; nothing of it is read where none is.
+    fn read_first(&self) -> Vec<u32> {
+        if self.max_tokens == 0 {
+            return vec![u32::from(self.boundaries[0])];
+        }
+        [self.boundaries[0]].iter().chain(&self.prompt).map(|&token| u32::from(token)).collect()
+    }
+}
+
+/// All tokens but the last, which asks what follows.
+fn before_last(tokens: &[u32]) -> &[u32] {
+    tokens.split_last().map_or(&[], |(_, before)| before)
+}
+
+fn last(tokens: &[u32], otherwise: Token) -> Token {
+    tokens.last().and_then(|&token| u16::try_from(token).ok()).map_or(otherwise, Token::new)
 }
 
 /// Draws `n` samples. `each` is called with the number of finished ones.
@@ -184,14 +201,13 @@ fn draw<'a, D: Decoder>(
     let mut done: Vec<Option<Sample>> = vec![None; n];
     let mut finished = 0;
     for from in (0..n).step_by(WIDTH) {
-        let mut live: Vec<Hypothesis<'a, D::State>> = (from..n.min(from + WIDTH))
+        let mut live: Vec<Hypothesis<D::State>> = (from..n.min(from + WIDTH))
             .map(|index| {
                 let request = request(index);
                 Hypothesis {
                     index,
                     state: decoder.start(),
                     next: request.boundaries[0],
-                    prompt: &request.prompt,
                     sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
                     mask: request.mask.clone(),
                     eos: request.boundaries[1],
@@ -200,6 +216,13 @@ fn draw<'a, D: Decoder>(
                 }
             })
             .collect();
+        let prompts: Vec<Vec<u32>> = (from..n.min(from + WIDTH)).map(|i| request(i).read_first()).collect();
+        let first: Vec<&[u32]> = prompts.iter().map(|prompt| before_last(prompt)).collect();
+        let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();
+        decoder.read(&mut states, &first)?;
+        for (h, prompt) in live.iter_mut().zip(&prompts) {
+            h.next = last(prompt, h.next);
+        }
         while !live.is_empty() {
             let tokens: Vec<u32> = live.iter().map(|h| u32::from(h.next)).collect();
             let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();
@@ -222,12 +245,8 @@ fn draw<'a, D: Decoder>(
     Ok(done.into_iter().flatten().collect())
 }
 
-fn advance<S>(h: &mut Hypothesis<'_, S>, logits: &[f32], choice: Choice) -> Result<()> {
+fn advance<S>(h: &mut Hypothesis<S>, logits: &[f32], choice: Choice) -> Result<()> {
     if h.left == 0 {
-        return Ok(());
-    }
-    if let Some((&token, rest)) = h.prompt.split_first() {
-        (h.next, h.prompt) = (token, rest);
         return Ok(());
     }
     let token = choose(logits, h.mask.as_ref(), choice, &mut h.stream)?;

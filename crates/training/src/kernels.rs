@@ -11,6 +11,7 @@
 
 mod activation;
 mod attention;
+mod cached;
 mod cross_entropy;
 mod dropout;
 mod half;
@@ -26,6 +27,7 @@ mod vectorise;
 
 pub use activation::{Activation, activate, activate_backward, gelu};
 pub use attention::{Attention, AttentionDropout, Sequences, attention, attention_backward};
+pub use cached::{cached_scores, cached_values};
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::{Dropout, add_dropout, dropout_in_place};
 pub use half::{multiplies_half, product_half};
@@ -36,7 +38,7 @@ pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, Real, product};
 pub use relations::{Relations, Tables};
 pub use rotary::{rotary, rotary_table};
-pub use rows::{add_columns, add_into, scale_in_place};
+pub use rows::{add_columns, add_into, add_scaled, scale_in_place};
 pub use vectorise::{Kernel, fetch_ahead, on_large_pages, vectorised};
 
 /// Rows summed together by one thread. Fixed, so that the order of summation depends on no thread count.

@@ -14,7 +14,7 @@ use symbolic_transformer::config::AttentionMask;
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
 use symbolic_transformer::premises::SIGNS;
-use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
+use symbolic_transformer::sample::{Beam, Choice, Request, Sample, beam, beams, complete, sample};
 
 use super::config::{Config, Model};
 use super::{code, network};
@@ -215,7 +215,7 @@ pub(crate) fn draw_from(
     }
 }
 
-/// All that a beam of a width finds for each request, best first.
+/// What a beam finds for each request until so many hypotheses are complete, best first.
 pub(crate) fn hypotheses(
     config: &Config,
     code: &Code,
@@ -224,6 +224,7 @@ pub(crate) fn hypotheses(
     width: usize,
 ) -> Result<Vec<Vec<Sample>>> {
     let shape = config.shape(code.size())?;
+    let beam = Beam { width, alpha: 1.0, early: true };
     let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
     match config.model {
         Model::Transformer => {
@@ -231,11 +232,11 @@ pub(crate) fn hypotheses(
                 requests.iter().map(|r| Request { max_tokens: room(r), ..r.clone() }).collect();
             #[cfg(feature = "device")]
             if let Some(mut decoder) = network::on_device(config, code, theta)? {
-                return Ok(beams(&mut decoder, &requests, width, 1.0)?);
+                return Ok(beams(&mut decoder, &requests, beam)?);
             }
-            Ok(beams(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, width, 1.0)?)
+            Ok(beams(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, beam)?)
         }
-        Model::Lstm => Ok(beams(&mut LstmDecoder::new(&shape, theta)?, requests, width, 1.0)?),
+        Model::Lstm => Ok(beams(&mut LstmDecoder::new(&shape, theta)?, requests, beam)?),
         model => bail!("a run of model = \"{}\" draws no samples", model.name()),
     }
 }
@@ -256,7 +257,7 @@ pub(crate) fn continuations(
         let Some((width, alpha)) = beam else {
             return Ok(complete(decoder, requests, Choice::Greedy, 0, |_| {})?);
         };
-        let answers = beams(decoder, requests, width, alpha)?;
+        let answers = beams(decoder, requests, Beam { width, alpha, early: false })?;
         answers
             .into_iter()
             .map(|samples| samples.into_iter().next().ok_or_else(|| anyhow!("a beam without a hypothesis")))

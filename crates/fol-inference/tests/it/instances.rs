@@ -1,6 +1,7 @@
 //! Labels and certificates of instances, judged by what does not draw them.
 
 use fol::ast::Formula;
+use fol::symbol::SymbolId;
 use fol::task::{Answer, Task};
 use fol_inference::asked::{Asked, asked};
 use fol_inference::derivation::RULES;
@@ -102,6 +103,26 @@ fn check(instance: &Instance, max_tokens: usize) {
             assert!(last.iter().zip(steps).all(|(application, step)| application.conclusion == *step));
         }
         _ => unreachable!(),
+    }
+}
+
+/// Few names: the same certificates, and no other name.
+#[test]
+fn instances_of_few_names() {
+    for (order, names) in Order::ALL.into_iter().zip([16, 20]) {
+        for format in [Format::Conclusion, Format::Question] {
+            let mut space = space(order, format);
+            space.names = names;
+            let name = format!("few names {} {}", order.name(), format.name());
+            for instance in instances(&name, space, 40) {
+                check(&instance, 384);
+                let tokens = fol::task::encode(&instance.task);
+                let named = tokens.windows(2).filter(|pair| {
+                    [SymbolId::PRED, SymbolId::CONST].contains(&pair[0]) && u32::from(pair[1]) >= names
+                });
+                assert_eq!(named.count(), 0, "{}", text(&instance));
+            }
+        }
     }
 }
 

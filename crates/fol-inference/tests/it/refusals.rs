@@ -12,7 +12,7 @@ use crate::common::{drawn, space};
 #[test]
 fn spaces_without_instances_or_with_two_answers() {
     let usual = || Space::usual(Order::RuleFirst).unwrap();
-    let cases: [(&str, Space); 11] = [
+    let cases: [(&str, Space); 15] = [
         ("formats", Space { formats: [0; 4], ..usual() }),
         ("formats", Space { formats: [1, 1, 0, 0], ..usual() }),
         ("rules", Space { rules: vec![], ..usual() }),
@@ -23,13 +23,23 @@ fn spaces_without_instances_or_with_two_answers() {
         ("depths", Space { depths: vec![(0, 1)], ..usual() }),
         ("depths", Space { depths: vec![(17, 1)], ..usual() }),
         ("distractors", Space { distractors: 21, ..usual() }),
+        ("names", Space { names: 15, ..usual() }),
+        ("names", Space { names: 626, ..usual() }),
+        // A chain of eight and twenty distractors of two variables each: 49 that differ.
+        (
+            "names",
+            Space { names: 48, formats: [0, 0, 0, 1], depths: vec![(8, 1)], distractors: 20, ..usual() },
+        ),
         ("max_tokens", Space { max_tokens: 31, ..usual() }),
+        ("max_tokens", Space { max_tokens: 5000, ..usual() }),
     ];
     for (key, space) in cases {
         let refusal = Maker::new(space.clone()).unwrap_err();
         assert_eq!(refusal.kind, Kind::BadValue);
         assert!(refusal.message.starts_with(&format!("{key}: ")), "{refusal}: {space:?}");
     }
+    let just = Space { names: 49, formats: [0, 0, 0, 1], depths: vec![(8, 1)], distractors: 20, ..usual() };
+    assert!(Maker::new(just).is_ok());
     // Rules that combine nothing have questions.
     let asking = Space { rules: vec![Name::AndI, Name::OrI], formats: [0, 0, 1, 0], ..usual() };
     assert!(Maker::new(asking).is_ok());

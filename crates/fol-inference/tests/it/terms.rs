@@ -11,8 +11,11 @@ use crate::common::{instances, space};
 fn the_answer_is_the_end_of_the_chain() {
     let mut space = space(Order::RuleFirst, Format::Term);
     space.depths = (1..=8).map(|depth| (depth, 1)).collect();
-    for instance in instances("terms", space, 400) {
+    let few = fol_inference::space::Space { names: 19, ..space.clone() };
+    let all = instances("terms", space, 400).into_iter().map(|instance| (instance, 625));
+    for (instance, names) in all.chain(instances("few terms", few, 400).into_iter().map(|i| (i, 19))) {
         let Task::Term { equations, asked, answer } = &instance.task else { panic!() };
+        assert!(equations.iter().all(|(left, right)| left.0 < names && right.0 < names));
         let next: BTreeMap<_, _> = equations.iter().copied().collect();
         assert_eq!(next.len(), equations.len(), "no variable is on the left twice");
         let (mut at, mut steps) = (*asked, 0);

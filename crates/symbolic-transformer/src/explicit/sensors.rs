@@ -2,7 +2,7 @@
 
 use seeded::{Family, Stream};
 use training::Result;
-use training::kernels::Precision;
+use training::kernels::{Precision, add_scaled};
 
 use super::{Explicit, Pass, Saved, SavedLayer};
 use crate::batch::Batch;
@@ -82,7 +82,7 @@ impl Explicit {
                 x.fill(0.0);
                 for (weight, b) in weights.iter().zip(b.chunks_exact(d)).filter(|(weight, _)| **weight > 0.0)
                 {
-                    x.iter_mut().zip(b).for_each(|(x, b)| *x = weight.mul_add(*b, *x));
+                    add_scaled(x, b, *weight);
                 }
             }
             if step >= ITERATIONS / 2 {

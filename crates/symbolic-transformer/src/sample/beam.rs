@@ -3,7 +3,7 @@
 use fol::notation::{CodeMask, Token};
 use training::{Refusal, Result};
 
-use super::{Request, Sample, cost, filtered};
+use super::{Request, Sample, before_last, cost, filtered, last};
 use crate::decode::Decoder;
 
 /// Rows of a step that the searches of a batch share. Fixed, so that results depend on nothing else.
@@ -19,13 +19,22 @@ struct Branch<S> {
     steps: usize,
 }
 
+/// How a beam is searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beam {
+    /// Live hypotheses, and complete ones that are kept.
+    pub width: usize,
+    /// The exponent of the length in the score.
+    pub alpha: f64,
+    /// Ends once so many hypotheses are complete as are kept. Otherwise it goes on while a live one could still score higher than
+    /// the last of these, which with an exponent near 1 is up to the longest length.
+    pub early: bool,
+}
+
 /// The search for one request.
 struct Search<'a, S> {
     request: &'a Request,
-    width: usize,
-    alpha: f64,
-    /// What of the prompt has not been read yet.
-    prompt: &'a [Token],
+    beam: Beam,
     live: Vec<Branch<S>>,
     finished: Vec<Sample>,
 }
@@ -37,22 +46,26 @@ fn length_normalised(log_p: f64, n: usize, alpha: f64) -> f64 {
 
 /// Beam search with `width` live hypotheses; the answer is sorted by score, best first.
 pub fn beam<D: Decoder>(decoder: &mut D, request: &Request, width: usize, alpha: f64) -> Result<Vec<Sample>> {
-    let answers = beams(decoder, std::slice::from_ref(request), width, alpha)?;
+    let answers = beams(decoder, std::slice::from_ref(request), Beam { width, alpha, early: false })?;
     Ok(answers.into_iter().next().unwrap_or_default())
 }
 
 /// [`beam`] for each request, many of them in step.
-pub fn beams<D: Decoder>(
-    decoder: &mut D,
-    requests: &[Request],
-    width: usize,
-    alpha: f64,
-) -> Result<Vec<Vec<Sample>>> {
-    let width = width.max(1);
+pub fn beams<D: Decoder>(decoder: &mut D, requests: &[Request], beam: Beam) -> Result<Vec<Vec<Sample>>> {
+    let beam = Beam { width: beam.width.max(1), ..beam };
     let mut answers = Vec::with_capacity(requests.len());
-    for together in requests.chunks((ROWS / width).max(1)) {
+    for together in requests.chunks((ROWS / beam.width).max(1)) {
         let mut searches: Vec<Search<'_, D::State>> =
-            together.iter().map(|request| Search::new(decoder.start(), request, width, alpha)).collect();
+            together.iter().map(|request| Search::new(decoder.start(), request, beam)).collect();
+        let prompts: Vec<Vec<u32>> = together.iter().map(Request::read_first).collect();
+        let first: Vec<&[u32]> = prompts.iter().map(|prompt| before_last(prompt)).collect();
+        let mut branches: Vec<&mut Branch<D::State>> =
+            searches.iter_mut().filter_map(|search| search.live.first_mut()).collect();
+        let mut states: Vec<&mut D::State> = branches.iter_mut().map(|branch| &mut branch.state).collect();
+        decoder.read(&mut states, &first)?;
+        for (branch, prompt) in branches.iter_mut().zip(&prompts) {
+            branch.next = last(prompt, branch.next);
+        }
         while searches.iter().any(Search::goes_on) {
             step(decoder, &mut searches)?;
         }
@@ -79,10 +92,10 @@ fn step<D: Decoder>(decoder: &mut D, searches: &mut [Search<'_, D::State>]) -> R
 }
 
 impl<'a, S: Clone> Search<'a, S> {
-    fn new(state: S, request: &'a Request, width: usize, alpha: f64) -> Self {
+    fn new(state: S, request: &'a Request, beam: Beam) -> Self {
         let (tokens, mask) = (request.prompt.clone(), request.mask.clone());
         let first = Branch { state, next: request.boundaries[0], tokens, mask, log_p: 0.0, steps: 0 };
-        Self { request, width, alpha, prompt: &request.prompt, live: vec![first], finished: Vec::new() }
+        Self { request, beam, live: vec![first], finished: Vec::new() }
     }
 
     fn goes_on(&self) -> bool {
@@ -91,18 +104,14 @@ impl<'a, S: Clone> Search<'a, S> {
 
     /// Moves all branches by one symbol; `logits` [live, v].
     fn extend(&mut self, logits: &[f32], v: usize) -> Result<()> {
-        if let (Some((&token, rest)), Some(branch)) = (self.prompt.split_first(), self.live.first_mut()) {
-            (branch.next, self.prompt) = (token, rest);
-            return Ok(());
-        }
-        let mut next_live = Vec::with_capacity(self.width);
+        let mut next_live = Vec::with_capacity(self.beam.width);
         for (log_p, parent, token) in self.candidates(logits, v) {
-            if next_live.len() == self.width {
+            if next_live.len() == self.beam.width {
                 break;
             }
             let Some(branch) = self.live.get(parent) else { continue };
             if token == self.request.boundaries[1] {
-                let score = length_normalised(log_p, branch.steps + 1, self.alpha);
+                let score = length_normalised(log_p, branch.steps + 1, self.beam.alpha);
                 let tokens = branch.tokens.clone();
                 self.finished.push(Sample { tokens, nll: -log_p, finished: true, score: Some(score) });
                 continue;
@@ -117,14 +126,18 @@ impl<'a, S: Clone> Search<'a, S> {
         }
         self.live = next_live;
         self.finished.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
-        self.finished.truncate(self.width);
+        self.finished.truncate(self.beam.width);
+        if self.beam.early && self.finished.len() == self.beam.width {
+            self.live.clear();
+            return Ok(());
+        }
         // The best that a live one can still reach: no further loss, and the longest length.
         let best_live = self.live.first().map_or(f64::NEG_INFINITY, |b| {
-            let reachable = |n| length_normalised(b.log_p, n, self.alpha);
+            let reachable = |n| length_normalised(b.log_p, n, self.beam.alpha);
             reachable(b.steps + 1).max(reachable(self.request.max_tokens))
         });
         let worst = self.finished.last().and_then(|s| s.score).unwrap_or(f64::NEG_INFINITY);
-        if self.finished.len() == self.width && best_live <= worst {
+        if self.finished.len() == self.beam.width && best_live <= worst {
             self.live.clear();
         }
         Ok(())
@@ -135,20 +148,20 @@ impl<'a, S: Clone> Search<'a, S> {
     fn candidates(&self, logits: &[f32], v: usize) -> Vec<(f64, usize, Token)> {
         let mut candidates = Vec::new();
         for (parent, (branch, logits)) in self.live.iter().zip(logits.chunks_exact(v)).enumerate() {
-            for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, self.width + 1, 1.0) {
+            for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, self.beam.width + 1, 1.0) {
                 let token = Token::new(id);
                 candidates.push((branch.log_p - cost(logits, token), parent, token));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-        candidates.truncate(2 * self.width);
+        candidates.truncate(2 * self.beam.width);
         candidates
     }
 
     fn answer(self) -> Vec<Sample> {
         let mut finished = self.finished;
         for b in self.live {
-            let score = length_normalised(b.log_p, b.steps, self.alpha);
+            let score = length_normalised(b.log_p, b.steps, self.beam.alpha);
             finished.push(Sample { tokens: b.tokens, nll: -b.log_p, finished: false, score: Some(score) });
         }
         // Complete hypotheses first, then those that the limit cut off.
@@ -156,7 +169,7 @@ impl<'a, S: Clone> Search<'a, S> {
             let score = |s: &Sample| s.score.unwrap_or(0.0);
             b.finished.cmp(&a.finished).then(score(b).total_cmp(&score(a)))
         });
-        finished.truncate(self.width);
+        finished.truncate(self.beam.width);
         finished
     }
 }

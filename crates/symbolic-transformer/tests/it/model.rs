@@ -6,11 +6,11 @@ use fol::notation::{Code, CodeMask, Notation, Token, Tokenization};
 use fol::symbol::SymbolId;
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{ModelConfig, NormPlace, Position};
+use symbolic_transformer::config::{AttentionMask, ModelConfig, NormPlace, Position, Structured};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::{Network, Noise};
-use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
+use symbolic_transformer::sample::{Beam, Choice, Request, Sample, beam, beams, complete, sample};
 
 fn small() -> ModelConfig {
     ModelConfig {
@@ -309,7 +309,7 @@ fn many_prompts_at_once_are_completed_as_one_by_one() {
         assert!((a.nll - b.nll).abs() < 1e-3, "request {i}: {} {}", a.nll, b.nll);
     };
     let together = complete(&mut decoder, &requests, Choice::Greedy, 0, |_| {}).unwrap();
-    let beamed = beams(&mut decoder, &requests, 3, 1.0).unwrap();
+    let beamed = beams(&mut decoder, &requests, Beam { width: 3, alpha: 1.0, early: false }).unwrap();
     assert_eq!((together.len(), beamed.len()), (requests.len(), requests.len()));
     for (i, request) in requests.iter().enumerate().step_by(5) {
         let alone = sample(&mut decoder, request, 1, Choice::Greedy, 0, |_| {}).unwrap();
@@ -319,7 +319,7 @@ fn many_prompts_at_once_are_completed_as_one_by_one() {
         beamed[i].iter().zip(&alone).for_each(|(a, b)| same(a, b, i));
     }
     assert!(complete(&mut decoder, &[], Choice::Greedy, 0, |_| {}).unwrap().is_empty());
-    assert!(beams(&mut decoder, &[], 3, 1.0).unwrap().is_empty());
+    assert!(beams(&mut decoder, &[], Beam { width: 3, alpha: 1.0, early: true }).unwrap().is_empty());
 }
 
 /// In every code that a law has.
@@ -379,4 +379,76 @@ fn what_a_model_cannot_read_is_refused() {
     let nan = vec![f32::NAN; theta.len()];
     let mut decoder = CachedTransformer::new(&config, &nan).unwrap();
     assert!(sample(&mut decoder, &request(None, 5), 1, Choice::PLAIN, 0, |_| {}).is_err());
+}
+
+/// Prompts of any lengths, none among them, more rows than go through the layers together; and hypotheses that part behind them.
+#[test]
+fn what_is_read_at_once_is_what_steps_read() {
+    let mut s = Family::named("read").stream(0);
+    let related = ModelConfig { structure: Structured::Relational, ..small() };
+    let both_ways = ModelConfig { attention_mask: AttentionMask::Prefix, ..small() };
+    for config in shapes().into_iter().chain([related, both_ways]) {
+        let v = config.vocab_size;
+        let model = Explicit::new(config.clone()).unwrap();
+        let theta = weights(&model, 2);
+        let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+        let n = if v == 44 { 130 } else { 6 };
+        let prompts: Vec<Vec<u32>> = (0..n)
+            .map(|i| {
+                let length = if i == 0 { 0 } else { s.below(70) };
+                (0..length).map(|_| s.below(v as u64) as u32).collect()
+            })
+            .collect();
+        assert!(n < 100 || prompts.iter().map(Vec::len).sum::<usize>() > 4096);
+        let slices: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+        let mut read: Vec<_> = prompts.iter().map(|_| decoder.start()).collect();
+        decoder.read(&mut read.iter_mut().collect::<Vec<_>>(), &slices).unwrap();
+        for (state, prompt) in read.iter_mut().zip(&prompts) {
+            let mut stepped = decoder.start();
+            for &token in prompt {
+                decoder.step(&mut [&mut stepped], &[token]).unwrap();
+            }
+            // What goes on from it elsewhere leaves no trace, and neither does reading again.
+            let mut other = state.clone();
+            decoder.read(&mut [&mut other], &[&[1, 2, 3]]).unwrap();
+            for token in [7_u32, 651, 5] {
+                let token = token % v as u32;
+                let right = decoder.step(&mut [&mut stepped], &[token]).unwrap().to_vec();
+                let found = decoder.step(&mut [state], &[token]).unwrap();
+                assert_eq!(right.iter().all(|z| z.is_nan()), found.iter().all(|z| z.is_nan()));
+                assert!(found.iter().any(|z| z.is_nan()) || worst(found, &right) < 1e-4, "{config:?}");
+            }
+            for token in [1_u32, 2, 3] {
+                decoder.step(&mut [&mut stepped], &[token]).unwrap();
+            }
+            decoder.read(&mut [state], &[&[1, 2, 3]]).unwrap();
+            let right = decoder.step(&mut [&mut stepped], &[4]).unwrap().to_vec();
+            let found = decoder.step(&mut [state], &[4]).unwrap();
+            assert!(found.iter().any(|z| z.is_nan()) || worst(found, &right) < 1e-4, "{config:?}");
+        }
+    }
+}
+
+/// A beam that ends early has as many complete hypotheses as it is wide, unless the longest length ended it; what the patient one finds
+/// scores as high at least.
+#[test]
+fn an_early_beam_ends_with_complete_hypotheses() {
+    let config = ModelConfig { vocab_size: 44, ..small() };
+    let model = Explicit::new(config.clone()).unwrap();
+    let mut theta = weights(&model, 5);
+    // An end now and then.
+    theta[model.layout().get("head.bias").unwrap().range.start + 2] += 2.0;
+    let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+    let request = Request { boundaries: [Token::new(1), Token::new(2)], ..Request::free(&Code::PLAIN, 60) };
+    let requests = [request];
+    let mut found =
+        |early| beams(&mut decoder, &requests, Beam { width: 4, alpha: 1.0, early }).unwrap().swap_remove(0);
+    let (early, patient) = (found(true), found(false));
+    assert_eq!((early.len(), patient.len()), (4, 4));
+    assert!(early.iter().all(|sample| sample.finished), "{early:?}");
+    let longest = |samples: &[Sample]| samples.iter().map(|s| s.tokens.len()).max().unwrap();
+    assert!(longest(&early) < 60 && longest(&early) <= longest(&patient));
+    for (e, p) in early.iter().zip(&patient).filter(|(_, p)| p.finished) {
+        assert!(p.score.unwrap() >= e.score.unwrap() - 1e-9);
+    }
 }

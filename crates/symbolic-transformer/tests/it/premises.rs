@@ -9,7 +9,7 @@ use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::Network;
 use symbolic_transformer::premises::SIGNS;
-use symbolic_transformer::sample::{Choice, Request, beams, complete};
+use symbolic_transformer::sample::{Beam, Choice, Request, beams, complete};
 
 use crate::gradients::NOISE;
 use crate::tree::worst;
@@ -158,7 +158,7 @@ fn answers_have_the_probability_of_the_full_pass() {
         .collect();
     let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
     let drawn = complete(&mut decoder, &requests, Choice::PLAIN, 0, |_| {}).unwrap();
-    let found = beams(&mut decoder, &requests, 3, 1.0).unwrap();
+    let found = beams(&mut decoder, &requests, Beam { width: 3, alpha: 1.0, early: false }).unwrap();
     let asked = requests.iter().zip(&drawn);
     let all = asked.chain(requests.iter().zip(&found).flat_map(|(r, beam)| beam.iter().map(move |b| (r, b))));
     let mut judged = 0;

@@ -20,6 +20,15 @@ multiversion! {
     }
 }
 
+multiversion! {
+    /// to ← factor·x + to of one row, each entry by one fused multiply-add.
+    pub fn add_scaled(to: &mut [f32], x: &[f32], factor: f32) {
+        for (t, v) in to.iter_mut().zip(x) {
+            *t = factor.mul_add(*v, *t);
+        }
+    }
+}
+
 const CHUNK: usize = 1 << 14;
 
 /// to ← to + from.
@@ -62,6 +71,15 @@ pub fn add_columns(x: &[f32], total: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scaled_rows_are_added_with_one_rounding() {
+        let x: Vec<f32> = (0..37).map(|i| 1.0 + i as f32 * f32::EPSILON).collect();
+        let mut to: Vec<f32> = (0..37).map(|i| i as f32 / 3.0).collect();
+        let right: Vec<f32> = to.iter().zip(&x).map(|(t, v)| 0.1_f32.mul_add(*v, *t)).collect();
+        add_scaled(&mut to, &x, 0.1);
+        assert_eq!(to, right);
+    }
 
     #[test]
     fn columns_are_summed() {
