@@ -398,10 +398,10 @@ impl Decoder for CachedTransformer<'_> {
             // What a token is to those before it is kept of the newest one alone.
             return read_by_steps(self, states, tokens);
         }
-        let mut from = 0;
-        while from < states.len().min(tokens.len()) {
+        let (mut from, end) = (0, states.len().min(tokens.len()));
+        while from < end {
             let (mut to, mut rows) = (from, 0);
-            while to < tokens.len() && (to == from || rows + tokens[to].len() <= ROWS) {
+            while to < end && (to == from || rows + tokens[to].len() <= ROWS) {
                 rows += tokens[to].len();
                 to += 1;
             }
