@@ -146,22 +146,16 @@ struct Hypothesis<S> {
 }
 
 impl Request {
-    /// What stands before the first symbol that is chosen; nothing of it is read where none is.
-    fn read_first(&self) -> Vec<u32> {
-        if self.max_tokens == 0 {
-            return vec![u32::from(self.boundaries[0])];
+    /// What is read first, and the token that asks what follows; nothing is read where nothing is chosen.
+    fn opening(&self) -> (Vec<u32>, Token) {
+        let [bos, _] = self.boundaries;
+        match self.prompt.split_last() {
+            Some((last, before)) if self.max_tokens > 0 => {
+                ([bos].iter().chain(before).map(|&token| u32::from(token)).collect(), *last)
+            }
+            _ => (Vec::new(), bos),
         }
-        [self.boundaries[0]].iter().chain(&self.prompt).map(|&token| u32::from(token)).collect()
     }
-}
-
-/// All tokens but the last, which asks what follows.
-fn before_last(tokens: &[u32]) -> &[u32] {
-    tokens.split_last().map_or(&[], |(_, before)| before)
-}
-
-fn last(tokens: &[u32], otherwise: Token) -> Token {
-    tokens.last().and_then(|&token| u16::try_from(token).ok()).map_or(otherwise, Token::new)
 }
 
 /// Draws `n` samples. `each` is called with the number of finished ones.
@@ -201,13 +195,16 @@ fn draw<'a, D: Decoder>(
     let mut done: Vec<Option<Sample>> = vec![None; n];
     let mut finished = 0;
     for from in (0..n).step_by(WIDTH) {
-        let mut live: Vec<Hypothesis<D::State>> = (from..n.min(from + WIDTH))
-            .map(|index| {
+        let together = from..n.min(from + WIDTH);
+        let openings: Vec<(Vec<u32>, Token)> = together.clone().map(|i| request(i).opening()).collect();
+        let mut live: Vec<Hypothesis<D::State>> = together
+            .zip(&openings)
+            .map(|(index, (_, next))| {
                 let request = request(index);
                 Hypothesis {
                     index,
                     state: decoder.start(),
-                    next: request.boundaries[0],
+                    next: *next,
                     sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
                     mask: request.mask.clone(),
                     eos: request.boundaries[1],
@@ -216,13 +213,9 @@ fn draw<'a, D: Decoder>(
                 }
             })
             .collect();
-        let prompts: Vec<Vec<u32>> = (from..n.min(from + WIDTH)).map(|i| request(i).read_first()).collect();
-        let first: Vec<&[u32]> = prompts.iter().map(|prompt| before_last(prompt)).collect();
+        let first: Vec<&[u32]> = openings.iter().map(|(first, _)| first.as_slice()).collect();
         let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();
         decoder.read(&mut states, &first)?;
-        for (h, prompt) in live.iter_mut().zip(&prompts) {
-            h.next = last(prompt, h.next);
-        }
         while !live.is_empty() {
             let tokens: Vec<u32> = live.iter().map(|h| u32::from(h.next)).collect();
             let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();

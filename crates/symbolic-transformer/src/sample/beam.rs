@@ -3,7 +3,7 @@
 use fol::notation::{CodeMask, Token};
 use training::{Refusal, Result};
 
-use super::{Request, Sample, before_last, cost, filtered, last};
+use super::{Request, Sample, cost, filtered};
 use crate::decode::Decoder;
 
 /// Rows of a step that the searches of a batch share. Fixed, so that results depend on nothing else.
@@ -57,14 +57,14 @@ pub fn beams<D: Decoder>(decoder: &mut D, requests: &[Request], beam: Beam) -> R
     for together in requests.chunks((ROWS / beam.width).max(1)) {
         let mut searches: Vec<Search<'_, D::State>> =
             together.iter().map(|request| Search::new(decoder.start(), request, beam)).collect();
-        let prompts: Vec<Vec<u32>> = together.iter().map(Request::read_first).collect();
-        let first: Vec<&[u32]> = prompts.iter().map(|prompt| before_last(prompt)).collect();
+        let openings: Vec<(Vec<u32>, Token)> = together.iter().map(Request::opening).collect();
+        let first: Vec<&[u32]> = openings.iter().map(|(first, _)| first.as_slice()).collect();
         let mut branches: Vec<&mut Branch<D::State>> =
             searches.iter_mut().filter_map(|search| search.live.first_mut()).collect();
         let mut states: Vec<&mut D::State> = branches.iter_mut().map(|branch| &mut branch.state).collect();
         decoder.read(&mut states, &first)?;
-        for (branch, prompt) in branches.iter_mut().zip(&prompts) {
-            branch.next = last(prompt, branch.next);
+        for (branch, (_, next)) in branches.iter_mut().zip(&openings) {
+            branch.next = *next;
         }
         while searches.iter().any(Search::goes_on) {
             step(decoder, &mut searches)?;

@@ -2,10 +2,12 @@
 
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Activation, AttentionMask, ModelConfig, NormPlace, Position, Structured};
+use symbolic_transformer::config::{Activation, AttentionMask, ModelConfig, NormPlace, Structured};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::premises::SIGNS;
+
+use crate::premises::POSITIONS;
 
 fn config(s: &mut Stream) -> ModelConfig {
     let heads = 1 + s.below(4) as usize;
@@ -20,14 +22,7 @@ fn config(s: &mut Stream) -> ModelConfig {
         norm: [NormPlace::Post, NormPlace::Pre][pick(s, 2)],
         final_norm: pick(s, 2) == 0,
         activation: [Activation::Gelu, Activation::GeluTanh, Activation::Relu][pick(s, 3)],
-        position: [
-            Position::Sinusoidal,
-            Position::Learned,
-            Position::Rotary,
-            Position::Alibi,
-            Position::Tree,
-            Position::None,
-        ][pick(s, 6)],
+        position: POSITIONS[pick(s, 6)],
         structure: match pick(s, 4) {
             _ if both_ways => Structured::None,
             0 => Structured::Bias,

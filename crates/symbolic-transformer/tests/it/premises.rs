@@ -14,7 +14,7 @@ use symbolic_transformer::sample::{Beam, Choice, Request, beams, complete};
 use crate::gradients::NOISE;
 use crate::tree::worst;
 
-const POSITIONS: [Position; 6] = [
+pub(crate) const POSITIONS: [Position; 6] = [
     Position::Sinusoidal,
     Position::Learned,
     Position::Rotary,
