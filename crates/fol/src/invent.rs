@@ -27,6 +27,7 @@
 
 mod arena;
 mod fold;
+mod places;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -352,6 +353,28 @@ impl Definitions {
         let root = fold::expand(&mut arena, root, &self.bodies)?;
         readable(&arena, root)?;
         Ok(arena.formula_of(root))
+    }
+
+    /// Where a definition could stand in a formula without definitions: of every part that has the outermost sign of the
+    /// expanded body the last of its tokens, counted from 0 in the formula in canonical names (K1), and whether the part is an instance.
+    /// Parts that end together are one, and an instance if one of them is.
+    ///
+    /// # Errors
+    /// A formula of 625 tokens or more, in which a canonical name may have two digits, or a symbol that is not defined here.
+    pub fn places(
+        &self,
+        definition: &Definition,
+        formula: &Formula,
+    ) -> Result<BTreeMap<usize, bool>, Refusal> {
+        let symbol = head(definition);
+        let &(body, arity) = self.bodies.get(&symbol).ok_or_else(|| {
+            Refusal::new(Kind::NotInSignature, format!("{} is not defined here", shown(symbol)))
+        })?;
+        let mut arena = self.arena.clone();
+        let root = arena.formula(formula);
+        places::places(&mut arena, root, (symbol, body, arity)).ok_or_else(|| {
+            Refusal::new(Kind::TooLong, "in 625 tokens and more a canonical name may have two digits")
+        })
     }
 }
 

@@ -10,6 +10,8 @@ use fol::invent::{Definitions, Invented, Library, Options, Proposal, text_of};
 use fol::symbol::{SymbolId, VOCABULARY};
 use fol::{Style, canon, decode, encode, print};
 use serde_json::{Value, json};
+use symbolic_transformer::evaluate::h3::instances;
+use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::network::Network;
 use training::Progress;
@@ -39,6 +41,10 @@ pub(crate) struct InventArgs {
     /// What is to become less: `static` (tokens, each log2 663 bits), or the bits that the model of a run gives.
     #[arg(long, value_name = "static|RUN", default_value = "static")]
     measure: String,
+    /// Says of each definition how well a linear map of each layer of this run's transformer tells its instances, at the last
+    /// token of what could be one; of the first 1,000 formulas, half of which train.
+    #[arg(long, value_name = "RUN")]
+    probe: Option<String>,
     /// Deals the formulas out to K parts as well, invents for each by itself, and says how alike the definitions are.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=64))]
     parts: Option<u16>,
@@ -69,6 +75,7 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     let mut library = Library::new(&corpus);
     let plain = library.folded();
     let mut model = if args.measure == "static" { None } else { Some(Model::open(&args.measure)?) };
+    let probed = args.probe.as_deref().map(Probed::open).transpose()?;
     let progress = Progress::new(u64::from(args.max), args.quiet);
     let mut bits = Vec::new();
     let mut goes_on = |looked: u64| {
@@ -109,15 +116,20 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     certify(&corpus, &library)?;
     let stability = args.parts.map(|parts| stability(&corpus, usize::from(parts), &options, &stop));
     let stability = stability.transpose()?;
+    let probes = probed.map(|probed| probed.probes(&library, &plain)).transpose()?;
     if let Some(path) = &args.out {
         training::files::write(path, folded_text(&library).as_bytes())?;
     }
     if let Some(path) = &args.formulas {
-        training::files::write(path, lines(plain).as_bytes())?;
+        training::files::write(path, lines(plain.clone()).as_bytes())?;
     }
     let mut document = answer(args, &corpus, &library, &bits);
     if let Some(found) = stability {
         document["stability"] = found;
+    }
+    if let Some(layers) = probes {
+        document["probe"] =
+            json!({"run": args.probe, "formulas": plain.len().min(1000), "definitions": layers});
     }
     give(args.json, &document, || in_words(&library, &bits, &document))?;
     Ok(0)
@@ -240,6 +252,59 @@ impl Model {
         let scores = validate(self.network.as_mut(), &self.theta, &corpus)
             .context("a text that the model reads; `--measure static` has no such limit")?;
         Ok(scores.nll / std::f64::consts::LN_2)
+    }
+}
+
+/// The transformer of a run, into whose layers probes look.
+struct Probed {
+    model: Explicit,
+    theta: Vec<f32>,
+    seed: u64,
+}
+
+impl Probed {
+    fn open(run: &str) -> Result<Self> {
+        let folder = run_folder::find(run)?;
+        let config: crate::transformer::config::Config = run_folder::config(&folder)?;
+        config.check_probes(&format!("--probe {run}"))?;
+        let code = code::of_run(&folder, &config)?;
+        if !code.is_plain() {
+            bail!("--probe {run}: its code has other tokens than the formulas in which definitions stand");
+        }
+        training::threads::set(config.threads)?;
+        let (_, theta) = network::load(&folder, &config, &code)?;
+        let model = Explicit::in_code(config.shape(code.size())?, &code)?;
+        Ok(Self { model, theta, seed: config.seed })
+    }
+
+    /// Of each definition its layers, from that of the embedding on.
+    fn probes(mut self, library: &Library, plain: &[Formula]) -> Result<Vec<Value>> {
+        let found: Vec<&Definition> = library.definitions().iter().map(|d| &d.definition).collect();
+        let known = Definitions::new(found.iter().copied()).map_err(|r| anyhow!("{r}"))?;
+        // As many as are probed.
+        let plain = plain.get(..1000).unwrap_or(plain);
+        let mut corpus = Corpus::new();
+        plain.iter().for_each(|formula| corpus.push(encode(&Text::formula(formula.clone())), f64::NAN));
+        let mut places = vec![Vec::with_capacity(plain.len()); found.len()];
+        for (number, formula) in plain.iter().enumerate() {
+            for (definition, places) in found.iter().zip(&mut places) {
+                let own = known.places(definition, formula);
+                places.push(own.map_err(|r| anyhow!("--probe: formula {number}: {r}"))?);
+            }
+        }
+        let probes = instances(&mut self.model, &self.theta, &corpus, &places, self.seed)
+            .context("a formula that the model of --probe reads")?;
+        let layers = |k: usize| -> Vec<Value> {
+            let own = probes.iter().skip(k).step_by(found.len());
+            own.map(|p| {
+                json!({
+                    "layer": p.layer, "rows": p.rows, "commonest": p.commonest, "accuracy": p.accuracy,
+                    "reason": p.reason,
+                })
+            })
+            .collect()
+        };
+        Ok(found.iter().enumerate().map(|(k, d)| json!({"text": shown(d), "layers": layers(k)})).collect())
     }
 }
 
@@ -403,6 +468,21 @@ fn in_words(library: &Library, bits: &[f64], document: &Value) -> String {
             number("/jaccard/mean"),
             number("/jaccard/least"),
             number("/jaccard/most")
+        );
+    }
+    for found in document.pointer("/probe/definitions").and_then(Value::as_array).into_iter().flatten() {
+        let layers = found["layers"].as_array().map_or(&[][..], Vec::as_slice);
+        let share = |row: &Value, key: &str| {
+            row.pointer(key)
+                .and_then(Value::as_f64)
+                .map_or_else(|| "–".to_owned(), |share| format!("{share:.3}"))
+        };
+        let all: Vec<String> = layers.iter().map(|row| share(row, "/accuracy/value")).collect();
+        let commonest = layers.first().map_or_else(|| "–".to_owned(), |row| share(row, "/commonest"));
+        text += &format!(
+            "{}\n  instances are told with accuracy {} (embedding and layers); the commonest answer has {commonest}\n",
+            found["text"].as_str().unwrap_or_default(),
+            all.join(", ")
         );
     }
     let (before, after) = library.tokens();

@@ -269,9 +269,14 @@ impl Config {
 
     /// Whether there is something that the suite `h3` could look into.
     pub(crate) fn check_h3(&self) -> Result<()> {
+        self.check_probes("h3")
+    }
+
+    /// Whether the model is a transformer, into which `what` looks.
+    pub(crate) fn check_probes(&self, what: &str) -> Result<()> {
         if self.model != Model::Transformer {
             let model = self.model.name();
-            bail!("h3 looks into the attention of a transformer, and model = \"{model}\" has none");
+            bail!("{what} looks into the attention of a transformer, and model = \"{model}\" has none");
         }
         Ok(())
     }

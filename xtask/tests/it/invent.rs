@@ -75,6 +75,49 @@ fn a_model_chooses_by_its_bits() {
         assert!(found["gain_bits"].as_f64().unwrap() > 0.0, "{bits}");
     }
     assert!(place.refused(&["invent", "few", "--measure", "nobody"], 1).contains("nobody"));
+
+    // What it knows of instances, layer after layer; what is invented is the same.
+    let few = ["invent", "few", "--max", "3", "--first", "200"];
+    let probed = place.json(&[&few[..], &["--probe", "r", "--json", "--quiet"]].concat());
+    assert_eq!(probed["definitions"], tokens["definitions"]);
+    assert_eq!((&probed["probe"]["run"], &probed["probe"]["formulas"]), (&"r".into(), &200.into()));
+    let known = probed["probe"]["definitions"].as_array().unwrap();
+    assert_eq!(known.len(), found.len());
+    for (known, found) in known.iter().zip(found) {
+        assert_eq!(known["text"], found["text"]);
+        let layers = known["layers"].as_array().unwrap();
+        assert_eq!(layers.iter().map(|l| l["layer"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 1]);
+        for layer in layers.iter().filter(|layer| layer["reason"].is_null()) {
+            let share = |key: &str| layer.pointer(key).unwrap().as_f64().unwrap();
+            assert!(layer["rows"].as_u64().unwrap() > 0 && (0.0..=1.0).contains(&share("/commonest")));
+            assert!((0.0..=1.0).contains(&share("/accuracy/value")) && share("/accuracy/se") >= 0.0);
+        }
+    }
+    assert!(place.ok(&[&few[..], &["--probe", "r"]].concat()).contains("instances are told with accuracy"));
+    place.ok(&["train", "--config", "run.toml", "--name", "n", "--quiet", "--set", "model=\"ngram\""]);
+    place.ok(&[
+        "train",
+        "--config",
+        "run.toml",
+        "--name",
+        "a",
+        "--quiet",
+        "--set",
+        "tokenization=\"atomic\"",
+    ]);
+    for (run, words) in [("n", "--probe n looks into"), ("a", "--probe a: its code"), ("nobody", "nobody")] {
+        let refused = place.refused(&[&few[..], &["--probe", run]].concat(), 1);
+        assert!(refused.contains(words), "{refused}");
+    }
+    // A text that is longer than the model reads, and one with more names than have one digit.
+    for (most, words) in
+        [(30, "a formula that the model of --probe reads"), (120, "--probe: formula 0: TooLong")]
+    {
+        let long = "(".repeat(most) + "P1(x0)" + &" ∧ P1(x0))".repeat(most) + "\n";
+        std::fs::write(place.path("long.txt"), long.repeat(3)).unwrap();
+        let refused = place.refused(&["invent", "long.txt", "--probe", "r"], 1);
+        assert!(refused.contains(words), "{refused}");
+    }
 }
 
 /// A model is trained on formulas of a file, with definitions and without, and judged on those that it was not shown.

@@ -64,7 +64,7 @@ impl<'a> Folding<'a> {
     }
 
     /// The arguments with which the body is this node.
-    fn arguments(&mut self, at: usize) -> Option<Vec<usize>> {
+    pub(super) fn arguments(&mut self, at: usize) -> Option<Vec<usize>> {
         let mut arguments = vec![None; self.arity];
         self.matches(self.body, at, 0, &mut arguments)?;
         arguments.into_iter().collect()

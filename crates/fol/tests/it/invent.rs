@@ -460,3 +460,143 @@ fn the_best_definition_of_small_corpora_is_that_of_the_plain_way() {
     }
     assert!(cases > 60 && some > 10, "{cases} {some}");
 }
+
+/// A name that stands in no random formula.
+const MARK: u64 = 600;
+
+/// Every part of a formula, and the formula with a mark in its place.
+fn marked(formula: &Formula, whole: &dyn Fn(Formula) -> Formula, out: &mut Vec<(Part, Formula)>) {
+    out.push((Part::Formula(formula.clone()), whole(Formula::Predicate(Predicate(MARK), Vec::new()))));
+    let inside = |list: &[Term], put: &dyn Fn(Vec<Term>) -> Formula, out: &mut Vec<(Part, Formula)>| {
+        for (at, term) in list.iter().enumerate() {
+            let with = |term: Term| {
+                let mut list = list.to_vec();
+                list[at] = term;
+                whole(put(list))
+            };
+            marked_term(term, &with, out);
+        }
+    };
+    match formula {
+        Formula::Truth(_) => {}
+        Formula::Predicate(p, list) => inside(list, &|list| Formula::Predicate(*p, list), out),
+        Formula::Relation(r, s, t) => {
+            inside(&[s.clone(), t.clone()], &|l| Formula::Relation(*r, l[0].clone(), l[1].clone()), out);
+        }
+        Formula::Not(of) => marked(of, &|f| whole(Formula::Not(Box::new(f))), out),
+        Formula::Quantified(q, x, sort, of) => {
+            marked(of, &|f| whole(Formula::Quantified(*q, *x, *sort, Box::new(f))), out);
+        }
+        Formula::Binary(c, a, b) => {
+            marked(a, &|f| whole(Formula::Binary(*c, Box::new(f), b.clone())), out);
+            marked(b, &|f| whole(Formula::Binary(*c, a.clone(), Box::new(f))), out);
+        }
+    }
+}
+
+fn marked_term(term: &Term, whole: &dyn Fn(Term) -> Formula, out: &mut Vec<(Part, Formula)>) {
+    out.push((Part::Term(term.clone()), whole(Term::Constant(Constant(MARK)))));
+    if let Term::Function(f, list) = term {
+        for (at, term) in list.iter().enumerate() {
+            let with = |term: Term| {
+                let mut list = list.clone();
+                list[at] = term;
+                whole(Term::Function(*f, list))
+            };
+            marked_term(term, &with, out);
+        }
+    }
+}
+
+/// Whether two parts have the same outermost sign.
+fn alike(a: &Part, b: &Part) -> bool {
+    match (a, b) {
+        (Part::Formula(a), Part::Formula(b)) => match (a, b) {
+            (Formula::Truth(a), Formula::Truth(b)) => a == b,
+            (Formula::Predicate(p, _), Formula::Predicate(q, _)) => p == q,
+            (Formula::Relation(r, ..), Formula::Relation(s, ..)) => r == s,
+            (Formula::Not(_), Formula::Not(_)) => true,
+            (Formula::Binary(c, ..), Formula::Binary(d, ..)) => c == d,
+            (Formula::Quantified(q, _, s, _), Formula::Quantified(r, _, t, _)) => (q, s) == (r, t),
+            _ => false,
+        },
+        (Part::Term(a), Part::Term(b)) => match (a, b) {
+            (Term::Constant(a), Term::Constant(b)) => a == b,
+            (Term::Function(f, _), Term::Function(g, _)) => f == g,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Where a definition could stand, by marks, and where it does, by all generalisations of what stands there.
+#[test]
+fn places_of_definitions_are_those_of_marks() {
+    let (mut compared, mut instances, mut nested) = (0, 0, 0);
+    for case in 0..120 {
+        let mut trees = Trees::new("places", case);
+        trees.names = 1 + case % 2;
+        let pool: Vec<Formula> = (0..1 + case % 3).map(|_| trees.formula(1 + case % 3)).collect();
+        let corpus: Vec<Formula> = (0..8)
+            .map(|_| {
+                let part = Box::new(pool[trees.below(pool.len() as u64) as usize].clone());
+                let other = match trees.below(2) {
+                    0 => Box::new(Formula::Not(part.clone())),
+                    _ => Box::new(trees.formula(2)),
+                };
+                Formula::Binary(trees.pick(Connective::ALL), other, part)
+            })
+            .collect();
+        let mut library = Library::new(&corpus);
+        library.invent(&Options { most: 4, arity: 2, patterns: 20_000 }, &mut |_| true);
+        let definitions: Vec<&Definition> = library.definitions().iter().map(|d| &d.definition).collect();
+        let known = Definitions::new(definitions.iter().copied()).unwrap();
+        for (number, definition) in definitions.iter().enumerate() {
+            // The body without other definitions, under the name of the plain way.
+            let (body, renamed) = match definition {
+                Definition::Predicate(_, parameters, short) => {
+                    let body = known.expand(short).unwrap();
+                    nested += usize::from(tokens(&body) > tokens(short));
+                    let renamed = Definition::Predicate(Predicate(90), parameters.clone(), body.clone());
+                    (Part::Formula(body), renamed)
+                }
+                // Terms are expanded inside a formula.
+                Definition::Function(_, parameters, body) => {
+                    let body = expanded(&known, body);
+                    (Part::Term(body.clone()), Definition::Function(Function(90), parameters.clone(), body))
+                }
+                Definition::Constant(_, body) => {
+                    let body = expanded(&known, body);
+                    (Part::Term(body.clone()), Definition::Constant(Constant(90), body))
+                }
+            };
+            let wanted = alpha(&text_of(&renamed));
+            for formula in corpus.iter().filter(|f| tokens(f) < 80) {
+                let mut all = Vec::new();
+                marked(formula, &|f| f, &mut all);
+                let mut expected = BTreeMap::new();
+                for (part, with) in all.iter().filter(|(part, _)| alike(part, &body)) {
+                    let text = k1(with);
+                    let mark = text.iter().position(|s| u64::from(s.get()) == MARK).unwrap();
+                    let last = k1(formula).len() - (text.len() - mark);
+                    let mut plain = Plain { most: 2, found: BTreeMap::new() };
+                    plain.add(part);
+                    *expected.entry(last).or_insert(false) |= plain.found.contains_key(&wanted);
+                }
+                let found = known.places(definition, formula).unwrap();
+                assert_eq!(found, expected, "case {case}, {number}: {definition:?} in {formula:?}");
+                compared += found.len();
+                instances += found.values().filter(|is| **is).count();
+            }
+        }
+    }
+    assert!(compared > 500 && instances > 200 && nested > 0, "{compared} {instances} {nested}");
+}
+
+/// A term without definitions.
+fn expanded(known: &Definitions, term: &Term) -> Term {
+    match known.expand(&Formula::Predicate(Predicate(MARK), vec![term.clone()])).unwrap() {
+        Formula::Predicate(_, mut terms) => terms.remove(0),
+        other => panic!("{other:?}"),
+    }
+}

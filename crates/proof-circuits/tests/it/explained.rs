@@ -245,7 +245,7 @@ fn proofs_that_are_kept_are_those_of_the_circuits() {
             }
         }
     });
-    assert!(fewer > 300, "{fewer}");
+    assert!(fewer > 150, "{fewer}");
 }
 
 /// What was not made follows from nothing; what stops a search stops it; a number that is none is refused.

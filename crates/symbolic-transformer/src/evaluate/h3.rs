@@ -15,7 +15,7 @@ use fol::notation::{Code, Tokenization};
 use fol::signature::Signature;
 use fol::symbol::{SymbolId, SymbolKind};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use training::Result;
 
 use super::labels::Labels;
@@ -118,7 +118,7 @@ fn tasks(labels: &Labels, variables: &[u64]) -> Vec<Read> {
 
 /// The variables that are most often in scope, at most [`VARIABLES`] of them.
 fn frequent<'a>(labels: impl Iterator<Item = &'a Labels>) -> Vec<u64> {
-    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
+    let mut counts = BTreeMap::<u64, usize>::new();
     labels.flat_map(|l| &l.scope).flatten().for_each(|v| *counts.entry(*v).or_default() += 1);
     let mut sorted: Vec<(u64, usize)> = counts.into_iter().collect();
     sorted.sort_by_key(|&(variable, count)| (std::cmp::Reverse(count), variable));
@@ -169,10 +169,45 @@ pub fn h3(
     Ok(H3 {
         formulas: labels.iter().flatten().count(),
         a: Attention { binder, parenthesis },
-        b: examples.probes(seed),
+        b: examples.probes(&Task::ALL, seed),
         c: siblings,
         d: numerals::numerals(&vectors(model, theta, &code, train, signature), seed),
     })
+}
+
+/// Whether a linear map of each layer tells where instances of definitions end. `places` are of each definition and each formula
+/// the last tokens of all that could be an instance, with whether it is one ([`fol::invent::Definitions::places`]). The probes are
+/// those of the suite, on the first 1,000 formulas, layer after layer and in each one the definitions in their order; what they have
+/// of a control says little, because what ends alike has one token.
+///
+/// # Errors
+/// As a pass of the model.
+pub fn instances(
+    model: &mut Explicit,
+    theta: &[f32],
+    corpus: &Corpus,
+    places: &[Vec<BTreeMap<usize, bool>>],
+    seed: u64,
+) -> Result<Vec<Probe>> {
+    let mut examples = Examples::new(model.config().n_layers + 1, model.config().d_model);
+    let tasks: Vec<Task> = (0..places.len()).map(Task::Instance).collect();
+    for range in evaluation_batches(corpus) {
+        if range.start >= PROBED {
+            break;
+        }
+        let batch = corpus.batch(range.clone());
+        let seen = model.inspect(theta, &batch)?;
+        for (i, rows) in range.zip(batch.ranges()).filter(|(i, _)| *i < PROBED) {
+            // Row 0 is that of <bos>.
+            let row = |place: (&usize, &bool)| (place.0 + 1, u64::from(*place.1));
+            let read = tasks.iter().zip(places).map(|(task, formulas)| Read {
+                task: *task,
+                rows: formulas.get(i).into_iter().flatten().map(row).collect(),
+            });
+            probe_rows(&mut examples, &seen, i, rows, &batch.tokens, &read.collect::<Vec<_>>());
+        }
+    }
+    Ok(examples.probes(&tasks, seed))
 }
 
 /// Gives the rows of a formula to the probes.
@@ -336,6 +371,39 @@ mod tests {
             assert!(selectivity.value < 0.0);
         }
         assert_eq!((found.d.numbers, found.d.pairs, found.d.occurred), (5, 10, 0));
+    }
+
+    /// What the last token says is told by the embedding, what the formula says by no layer of a model that learned nothing, and
+    /// formulas beyond the thousandth are not asked for.
+    #[test]
+    fn instances_are_told_where_the_last_token_does() {
+        let law = Law::named("public", &[]).unwrap();
+        let corpus = corpus(&law, &Code::PLAIN, 1100);
+        let config = ModelConfig {
+            d_model: 32,
+            n_layers: 2,
+            n_heads: 2,
+            d_ff: 32,
+            ..ModelConfig::size("tiny").unwrap()
+        };
+        let mut model = Explicit::new(config).unwrap();
+        let theta = model.layout().initialise(0);
+        let marks = |label: &dyn Fn(usize, SymbolId) -> bool| -> Vec<BTreeMap<usize, bool>> {
+            let inner = |i| Corpus::inner(corpus.get(i)).iter().enumerate();
+            (0..corpus.len()).map(|i| inner(i).map(|(at, s)| (at, label(i, *s))).collect()).collect()
+        };
+        let ends = marks(&|_, symbol| symbol == SymbolId::RPAREN);
+        // Formulas 0 and 1, 4 and 5 …: as many of those that train as of those that judge.
+        let drawn = marks(&|i, _| i % 4 < 2);
+        let found = instances(&mut model, &theta, &corpus, &[ends, drawn], 0).unwrap();
+        assert_eq!(found.iter().map(|p| p.layer).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
+        let rows: usize = (0..1000).map(|i| Corpus::inner(corpus.get(i)).len()).sum();
+        for two in found.chunks_exact(2) {
+            let [ends, drawn] = two else { panic!("two of each layer") };
+            assert_eq!((ends.rows + ends.training, drawn.rows + drawn.training), (rows, rows));
+            assert!(ends.accuracy.unwrap().value > 0.999 && ends.commonest.unwrap() < 0.9, "{ends:?}");
+            assert!((drawn.accuracy.unwrap().value - 0.5).abs() < 0.1, "{drawn:?}");
+        }
     }
 
     /// Which rows of the table are numbers, and which of them occur.

@@ -36,10 +36,13 @@ pub(super) enum Task {
     Category,
     /// Of a variable the number of its quantifier in the text, 0 if it is free.
     Binder,
+    /// Whether what ends here is an instance of the definition of this number.
+    Instance(usize),
 }
 
 impl Task {
-    const ALL: [Self; 4] = [Self::Depth, Self::Scope, Self::Category, Self::Binder];
+    /// Those of the suite.
+    pub(super) const ALL: [Self; 4] = [Self::Depth, Self::Scope, Self::Category, Self::Binder];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -47,6 +50,7 @@ impl Task {
             Self::Scope => "variables in scope",
             Self::Category => "expected category",
             Self::Binder => "binder of the variable",
+            Self::Instance(_) => "instance of the definition",
         }
     }
 }
@@ -107,7 +111,7 @@ impl Examples {
             layers: vec![Vec::new(); layers],
             formulas: Vec::new(),
             tokens: Vec::new(),
-            labels: Task::ALL.into_iter().map(|task| (task, Vec::new())).collect(),
+            labels: BTreeMap::new(),
         }
     }
 
@@ -132,11 +136,11 @@ impl Examples {
         self.labels.entry(task).or_default().extend(labels);
     }
 
-    /// All probes, layer after layer.
-    pub(super) fn probes(&self, seed: u64) -> Vec<Probe> {
+    /// The probes of these tasks, layer after layer.
+    pub(super) fn probes(&self, tasks: &[Task], seed: u64) -> Vec<Probe> {
         let of_layer = |layer: usize| {
             let x = self.standardised(layer);
-            Task::ALL.into_iter().map(|task| self.probe(layer, &x, task, seed)).collect::<Vec<_>>()
+            tasks.iter().map(|task| self.probe(layer, &x, *task, seed)).collect::<Vec<_>>()
         };
         (0..self.layers.len()).flat_map(of_layer).collect()
     }
@@ -367,13 +371,13 @@ mod tests {
     #[test]
     fn labels_that_are_there_are_read_and_types_are_controls() {
         // The label is there, the type of the token is not.
-        let probes = examples(|label, _, _| one_hot(label as usize, 16)).probes(0);
+        let probes = examples(|label, _, _| one_hot(label as usize, 16)).probes(&Task::ALL, 0);
         for task in [Task::Depth, Task::Scope] {
             let (accuracy, control, selectivity, _) = of(&probes, task);
             assert!(accuracy > 0.999 && control < 0.5 && selectivity > 0.5, "{accuracy} {control}");
         }
         // The type is there, the label is not: the control is learned by heart, the task is chance.
-        let probes = examples(|_, token, _| one_hot(token as usize, 16)).probes(0);
+        let probes = examples(|_, token, _| one_hot(token as usize, 16)).probes(&Task::ALL, 0);
         for task in [Task::Depth, Task::Scope] {
             let (accuracy, control, selectivity, _) = of(&probes, task);
             assert!(accuracy < 0.3 && control > 0.999 && selectivity < -0.7, "{accuracy} {control}");
@@ -382,7 +386,7 @@ mod tests {
 
     #[test]
     fn noise_is_chance() {
-        let probes = examples(|_, _, s| (0..16).map(|_| s.normal() as f32).collect()).probes(1);
+        let probes = examples(|_, _, s| (0..16).map(|_| s.normal() as f32).collect()).probes(&Task::ALL, 1);
         let (accuracy, _, _, se) = of(&probes, Task::Depth);
         assert!((accuracy - 1.0 / 6.0).abs() < 0.08 && se > 0.0 && se < 0.05, "{accuracy}");
         let commonest = probes[0].commonest.unwrap();
@@ -399,10 +403,11 @@ mod tests {
         let (plain, mut moved) = (examples(layer), examples(layer));
         let far = |(i, x): (usize, &f32)| 100.0 + x * if i % 16 == 3 { 64.0 } else { 0.25 };
         moved.layers = vec![plain.layers[0].iter().enumerate().map(far).collect()];
-        let (a, b) = (of(&plain.probes(5), Task::Depth), of(&moved.probes(5), Task::Depth));
+        let (a, b) =
+            (of(&plain.probes(&Task::ALL, 5), Task::Depth), of(&moved.probes(&Task::ALL, 5), Task::Depth));
         assert!((a.0 - b.0).abs() < 0.02 && (a.1 - b.1).abs() < 0.02, "{a:?} {b:?}");
-        assert_eq!(of(&plain.probes(5), Task::Depth), a);
-        assert_ne!(of(&plain.probes(6), Task::Depth).1, a.1, "another seed has another control");
+        assert_eq!(of(&plain.probes(&Task::ALL, 5), Task::Depth), a);
+        assert_ne!(of(&plain.probes(&Task::ALL, 6), Task::Depth).1, a.1, "another seed has another control");
     }
 
     #[test]
@@ -411,7 +416,7 @@ mod tests {
         for labels in alike.labels.values_mut() {
             labels.iter_mut().for_each(|l| l.1 = 0);
         }
-        for probe in alike.probes(0) {
+        for probe in alike.probes(&Task::ALL, 0) {
             assert!(probe.accuracy.is_none() && probe.reason.is_some());
         }
     }
