@@ -10,7 +10,7 @@ use fol::invent::{Definitions, Invented, Library, Options, Proposal, text_of};
 use fol::symbol::{SymbolId, VOCABULARY};
 use fol::{Style, canon, decode, encode, print};
 use serde_json::{Value, json};
-use symbolic_transformer::evaluate::h3::instances;
+use symbolic_transformer::evaluate::h3::{MOST_FORMULAS, instances};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::network::Network;
@@ -42,7 +42,7 @@ pub(crate) struct InventArgs {
     #[arg(long, value_name = "static|RUN", default_value = "static")]
     measure: String,
     /// Says of each definition how well a linear map of each layer of this run's transformer tells its instances, at the last
-    /// token of what could be one; of the first 1,000 formulas, half of which train.
+    /// token of what could be one; of the first 10,000 formulas, half of which train.
     #[arg(long, value_name = "RUN")]
     probe: Option<String>,
     /// Deals the formulas out to K parts as well, invents for each by itself, and says how alike the definitions are.
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
     }
     if let Some(layers) = probes {
         document["probe"] =
-            json!({"run": args.probe, "formulas": plain.len().min(1000), "definitions": layers});
+            json!({"run": args.probe, "formulas": plain.len().min(MOST_FORMULAS), "definitions": layers});
     }
     give(args.json, &document, || in_words(&library, &bits, &document))?;
     Ok(0)
@@ -281,8 +281,7 @@ impl Probed {
     fn probes(mut self, library: &Library, plain: &[Formula]) -> Result<Vec<Value>> {
         let found: Vec<&Definition> = library.definitions().iter().map(|d| &d.definition).collect();
         let known = Definitions::new(found.iter().copied()).map_err(|r| anyhow!("{r}"))?;
-        // As many as are probed.
-        let plain = plain.get(..1000).unwrap_or(plain);
+        let plain = plain.get(..MOST_FORMULAS).unwrap_or(plain);
         let mut corpus = Corpus::new();
         plain.iter().for_each(|formula| corpus.push(encode(&Text::formula(formula.clone())), f64::NAN));
         let mut places = vec![Vec::with_capacity(plain.len()); found.len()];

@@ -30,6 +30,9 @@ use relations::{Candidates, Relation};
 /// The most formulas of which probes see the activations: half of them train, half of them judge.
 const PROBED: usize = 1000;
 
+/// The most formulas of which [`instances`] sees the activations: half of them train, half of them judge.
+pub const MOST_FORMULAS: usize = 10_000;
+
 /// The most classes of the task `binder`: the last one is for all later quantifiers.
 const BINDERS: usize = 8;
 
@@ -177,8 +180,8 @@ pub fn h3(
 
 /// Whether a linear map of each layer tells where instances of definitions end. `places` are of each definition and each formula
 /// the last tokens of all that could be an instance, with whether it is one ([`fol::invent::Definitions::places`]). The probes are
-/// those of the suite, on the first 1,000 formulas, layer after layer and in each one the definitions in their order; what they have
-/// of a control says little, because what ends alike has one token.
+/// those of the suite, on the first [`MOST_FORMULAS`] formulas, layer after layer and in each one the definitions in their order; what they
+/// have of a control says little, because what ends alike has one token. Activations of all these places are in memory at once.
 ///
 /// # Errors
 /// As a pass of the model.
@@ -191,20 +194,26 @@ pub fn instances(
 ) -> Result<Vec<Probe>> {
     let mut examples = Examples::new(model.config().n_layers + 1, model.config().d_model);
     let tasks: Vec<Task> = (0..places.len()).map(Task::Instance).collect();
-    for range in evaluation_batches(corpus) {
-        if range.start >= PROBED {
-            break;
-        }
+    for range in evaluation_batches(corpus).into_iter().take_while(|range| range.start < MOST_FORMULAS) {
         let batch = corpus.batch(range.clone());
         let seen = model.inspect(theta, &batch)?;
-        for (i, rows) in range.zip(batch.ranges()).filter(|(i, _)| *i < PROBED) {
+        for (i, rows) in range.zip(batch.ranges()).filter(|(i, _)| *i < MOST_FORMULAS) {
             // Row 0 is that of <bos>.
-            let row = |place: (&usize, &bool)| (place.0 + 1, u64::from(*place.1));
-            let read = tasks.iter().zip(places).map(|(task, formulas)| Read {
-                task: *task,
-                rows: formulas.get(i).into_iter().flatten().map(row).collect(),
-            });
-            probe_rows(&mut examples, &seen, i, rows, &batch.tokens, &read.collect::<Vec<_>>());
+            let of = |places: &BTreeMap<usize, bool>| -> Vec<(usize, u64)> {
+                places.iter().map(|(last, instance)| (rows.start + last + 1, u64::from(*instance))).collect()
+            };
+            let own: Vec<Vec<(usize, u64)>> =
+                places.iter().map(|p| p.get(i).map_or_else(Vec::new, of)).collect();
+            let union: BTreeSet<usize> = own.iter().flatten().map(|place| place.0).collect();
+            let mut kept = BTreeMap::new();
+            for row in union {
+                let token = batch.tokens.get(row..row + 1).unwrap_or_default();
+                let hidden = seen.hidden.iter().map(|h| (h.as_slice(), row..row + 1));
+                kept.insert(row, examples.add(i, token, hidden));
+            }
+            for (task, own) in tasks.iter().zip(own) {
+                examples.label(*task, own.iter().filter_map(|(row, label)| Some((*kept.get(row)?, *label))));
+            }
         }
     }
     Ok(examples.probes(&tasks, seed))
@@ -374,11 +383,11 @@ mod tests {
     }
 
     /// What the last token says is told by the embedding, what the formula says by no layer of a model that learned nothing, and
-    /// formulas beyond the thousandth are not asked for.
+    /// of formulas without places, as of those beyond the most, nothing is asked.
     #[test]
     fn instances_are_told_where_the_last_token_does() {
         let law = Law::named("public", &[]).unwrap();
-        let corpus = corpus(&law, &Code::PLAIN, 1100);
+        let corpus = corpus(&law, &Code::PLAIN, MOST_FORMULAS as u64 + 50);
         let config = ModelConfig {
             d_model: 32,
             n_layers: 2,
@@ -388,16 +397,19 @@ mod tests {
         };
         let mut model = Explicit::new(config).unwrap();
         let theta = model.layout().initialise(0);
+        let asked = |i: usize| i < 1000 || i > MOST_FORMULAS - 20;
         let marks = |label: &dyn Fn(usize, SymbolId) -> bool| -> Vec<BTreeMap<usize, bool>> {
             let inner = |i| Corpus::inner(corpus.get(i)).iter().enumerate();
-            (0..corpus.len()).map(|i| inner(i).map(|(at, s)| (at, label(i, *s))).collect()).collect()
+            let of = |i| inner(i).map(|(at, s)| (at, label(i, *s))).collect();
+            (0..corpus.len()).map(|i| if asked(i) { of(i) } else { BTreeMap::new() }).collect()
         };
         let ends = marks(&|_, symbol| symbol == SymbolId::RPAREN);
         // Formulas 0 and 1, 4 and 5 …: as many of those that train as of those that judge.
         let drawn = marks(&|i, _| i % 4 < 2);
         let found = instances(&mut model, &theta, &corpus, &[ends, drawn], 0).unwrap();
         assert_eq!(found.iter().map(|p| p.layer).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
-        let rows: usize = (0..1000).map(|i| Corpus::inner(corpus.get(i)).len()).sum();
+        let rows: usize =
+            (0..MOST_FORMULAS).filter(|i| asked(*i)).map(|i| Corpus::inner(corpus.get(i)).len()).sum();
         for two in found.chunks_exact(2) {
             let [ends, drawn] = two else { panic!("two of each layer") };
             assert_eq!((ends.rows + ends.training, drawn.rows + drawn.training), (rows, rows));
