@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::json;
 
+pub(crate) use answers::{depth_plot, depths};
 pub(crate) use compare::{numbers_of, parts as comparison};
 pub(crate) use run::Run;
 

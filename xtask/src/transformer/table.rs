@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::Config;
 use super::measures::MEASURES;
-use super::report::{Run, comparison, numbers_of};
+use super::report::{Run, comparison, depth_plot, depths, numbers_of};
 use super::verdict::{self, Showing};
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, plus_minus};
@@ -77,6 +77,7 @@ pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<S
     let mut document = document(plan, &rows, &lines);
     let mut tables = vec![("Points".to_owned(), table(&rows), Vec::new())];
     let mut plots = plots(&rows);
+    plots.extend(by_depth(&rows, &all));
     let seen = |row: &Row<'_>| Showing {
         numbers: row.runs.clone(),
         folders: row.point.runs.iter().map(|job| job.folder.clone()).collect(),
@@ -233,6 +234,35 @@ fn by_names(rows: &[Row<'_>]) -> Vec<(String, Plot)> {
         (format!("expected-{key}"), plot)
     };
     EXPECTED.into_iter().map(plot).collect()
+}
+
+/// Valid answers of every point over the number of rule applications, mean and interval over seeds, beside the commonest answer
+/// where all points have one data set.
+fn by_depth(rows: &[Row<'_>], runs: &[Run]) -> Option<(String, Plot)> {
+    let of = |group: &str, name: &dyn Fn(&Run) -> String| -> Vec<(f64, Mean)> {
+        let mut found: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for run in runs.iter().filter(|run| group.is_empty() || run.group == group) {
+            for (depth, valid) in depths(&run.eval, &name(run)).0 {
+                found.entry(depth).or_default().push(valid);
+            }
+        }
+        found.into_iter().filter_map(|(depth, values)| Some((depth as f64, mean(&values)?))).collect()
+    };
+    let mut lines = Vec::new();
+    for row in rows {
+        let own = of(&row.point.name, &|run| run.config.model.name().to_owned());
+        let points = own.into_iter().map(|(x, m)| Dot { x, y: m.value, half: m.half });
+        lines.push((row.point.name.clone(), points.collect::<Vec<Dot>>()));
+    }
+    lines.retain(|line| !line.1.is_empty());
+    let trained = runs.iter().filter_map(|run| depths(&run.eval, run.config.model.name()).1).max();
+    let digests: BTreeSet<Option<&str>> =
+        runs.iter().map(|run| run.eval.get("data_digest")?.as_str()).collect();
+    if !lines.is_empty() && digests.len() == 1 {
+        let beside = of("", &|_| "majority".to_owned()).into_iter().map(|(x, m)| Dot::at(x, m.value));
+        lines.push(("commonest answer".to_owned(), beside.collect()));
+    }
+    (!lines.is_empty()).then(|| ("valid-depth".to_owned(), depth_plot(lines, trained)))
 }
 
 /// The excess of every point over what its training computed.

@@ -111,6 +111,17 @@ fn from_data_to_a_table_of_answers() {
         .find(|r| r["point"] == "lr=0.01" && r["seed"] == 0)
         .unwrap()["valid"];
     assert_eq!(own, &first["inference"]["splits"]["test"]["rows"][0]["all"]["valid"]);
+    // Over the depth the mean of both seeds, beside the commonest answer and what the public plan hopes for.
+    let picture = std::fs::read_to_string(place.path("runs/both/valid-depth.svg")).unwrap();
+    let shallow = |seed: u64| {
+        let judged = std::fs::read(place.path(&format!("runs/both/lr=0.01/seed-{seed}/eval.json"))).unwrap();
+        let judged: Value = serde_json::from_slice(&judged).unwrap();
+        judged["inference"]["splits"]["test"]["rows"][0]["depths"]["1"]["valid"].as_f64().unwrap()
+    };
+    let shown = format!("rule applications 1: {:.4}", f64::midpoint(shallow(0), shallow(1)));
+    for words in ["lr=0.01", "lr=0.000000001", "commonest answer", "public plan", &shown] {
+        assert!(picture.contains(words), "{words}: {picture}");
+    }
     let counted = "base = \"run.toml\"\nseeds = [0]\n[[case]]\nmodel = \"ngram\"\n";
     std::fs::write(place.path("configs/counted.toml"), counted).unwrap();
     let table = place.json(&["sweep", "--config", "counted.toml", "--quiet", "--json"]);

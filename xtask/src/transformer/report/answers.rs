@@ -65,38 +65,51 @@ pub(super) fn inference(evaluation: &Value) -> Option<Markup> {
 
 /// Valid answers over the number of rule applications, both splits in one line a row.
 fn over_depth(rows: &[(String, &Value)]) -> Plot {
-    let mut lines: BTreeMap<String, BTreeMap<u64, f64>> = BTreeMap::new();
-    let mut order = Vec::new();
+    let mut lines: Vec<(String, Vec<Point>)> = Vec::new();
     for (_, row) in rows {
         let name = name(row);
-        if !order.contains(&name) {
-            order.push(name.clone());
-        }
-        for (depth, found) in row.get("depths").and_then(Value::as_object).into_iter().flatten() {
-            if let (Ok(depth), Some(valid)) = (depth.parse(), at(found, "/valid")) {
-                lines.entry(name.clone()).or_default().insert(depth, valid);
-            }
+        if lines.iter().all(|line| line.0 != name) {
+            let points =
+                depths_of(rows, &name).into_iter().map(|(depth, valid)| Point::at(depth as f64, valid));
+            lines.push((name, points.collect()));
         }
     }
-    let deepest = lines.values().flat_map(BTreeMap::keys).copied().max().unwrap_or(1);
-    let trained: Option<u64> = rows
-        .iter()
-        .filter(|(split, _)| split == "test")
-        .flat_map(|(_, row)| row.get("depths").and_then(Value::as_object).into_iter().flatten())
-        .filter_map(|(depth, _)| depth.parse().ok())
-        .max();
+    depth_plot(lines, trained(rows))
+}
+
+/// The valid answers of one row, by depth, in all splits.
+fn depths_of(rows: &[(String, &Value)], own: &str) -> BTreeMap<u64, f64> {
+    let rows = rows.iter().filter(|(_, row)| name(row) == own);
+    let depths = rows.flat_map(|(_, row)| row.get("depths").and_then(Value::as_object).into_iter().flatten());
+    depths.filter_map(|(depth, found)| Some((depth.parse().ok()?, at(found, "/valid")?))).collect()
+}
+
+/// The greatest depth that was trained.
+fn trained(rows: &[(String, &Value)]) -> Option<u64> {
+    let test = rows.iter().filter(|(split, _)| split == "test");
+    let depths = test.flat_map(|(_, row)| row.get("depths").and_then(Value::as_object).into_iter().flatten());
+    depths.filter_map(|(depth, _)| depth.parse().ok()).max()
+}
+
+/// What an evaluation has of depths: the valid answers of the row of this name, and the greatest depth that was trained.
+pub(crate) fn depths(evaluation: &Value, name: &str) -> (BTreeMap<u64, f64>, Option<u64>) {
+    let rows = evaluation.get("inference").map(rows).unwrap_or_default();
+    (depths_of(&rows, name), trained(&rows))
+}
+
+/// Lines over the number of rule applications, with what the public plan hopes for.
+pub(crate) fn depth_plot(lines: Vec<(String, Vec<Point>)>, trained: Option<u64>) -> Plot {
+    let deepest = lines.iter().flat_map(|line| &line.1).map(|point| point.x).fold(1.0, f64::max).round();
     let mut plot = Plot::new(
         "Valid answers",
-        Axis::new("rule applications", Scale::Linear).within(0.5, deepest as f64 + 0.5),
+        Axis::new("rule applications", Scale::Linear).within(0.5, deepest + 0.5),
         Axis::new("share", Scale::Linear).within(0.0, 1.0),
     )
     .noted("depths that were trained are shaded");
-    for name in order {
-        let points =
-            lines.get(&name).into_iter().flatten().map(|(depth, valid)| Point::at(*depth as f64, *valid));
-        plot = plot.with(&name, Mark::Dotted, points.collect());
+    for (name, points) in lines {
+        plot = plot.with(&name, Mark::Dotted, points);
     }
-    let planned = PLANNED.iter().filter(|(depth, _)| *depth <= deepest as f64);
+    let planned = PLANNED.iter().filter(|(depth, _)| *depth <= deepest);
     plot = plot.with("public plan", Mark::Dots, planned.map(|(x, y)| Point::at(*x, *y)).collect());
     match trained {
         Some(trained) => plot.shaded(trained as f64 + 0.5),
