@@ -194,7 +194,7 @@ pub fn instances(
 ) -> Result<Vec<Probe>> {
     let mut examples = Examples::new(model.config().n_layers + 1, model.config().d_model);
     let tasks: Vec<Task> = (0..places.len()).map(Task::Instance).collect();
-    for range in evaluation_batches(corpus).into_iter().take_while(|range| range.start < MOST_FORMULAS) {
+    for range in evaluation_batches(corpus).take_while(|range| range.start < MOST_FORMULAS) {
         let batch = corpus.batch(range.clone());
         let seen = model.inspect(theta, &batch)?;
         for (i, rows) in range.zip(batch.ranges()).filter(|(i, _)| *i < MOST_FORMULAS) {
@@ -397,7 +397,7 @@ mod tests {
         };
         let mut model = Explicit::new(config).unwrap();
         let theta = model.layout().initialise(0);
-        let asked = |i: usize| i < 1000 || i > MOST_FORMULAS - 20;
+        let asked = |i: usize| !(1000..=MOST_FORMULAS - 20).contains(&i);
         let marks = |label: &dyn Fn(usize, SymbolId) -> bool| -> Vec<BTreeMap<usize, bool>> {
             let inner = |i| Corpus::inner(corpus.get(i)).iter().enumerate();
             let of = |i| inner(i).map(|(at, s)| (at, label(i, *s))).collect();
