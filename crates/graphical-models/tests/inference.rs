@@ -243,7 +243,7 @@ fn marginals_are_the_sums_over_all_states() {
 fn several_variables_together_are_the_sums_over_all_states_of_the_others() {
     let mut stream = seeded::Family::new("graphical-models", "joint", seeded::test_seed()).stream(0);
     let (mut impossible, mut observed, mut wide) = (0, 0, 0);
-    for _ in 0..600 {
+    for _ in 0..1200 {
         let model = model(&mut stream);
         let count = model.variables().len();
         let mut evidence = Vec::new();
@@ -274,7 +274,7 @@ fn several_variables_together_are_the_sums_over_all_states_of_the_others() {
             Err(other) => panic!("{other}"),
         }
     }
-    assert!(impossible > 10 && observed > 15 && wide > 20, "{impossible} {observed} {wide}");
+    assert!(impossible > 10 && observed > 50 && wide > 40, "{impossible} {observed} {wide}");
 }
 
 /// A chain of variables of two states, each the opposite of the one before it with probability 0.9.

@@ -212,7 +212,7 @@ fn what_is_interrupted_at_any_step_comes_to_the_same_bits() {
         patient += u64::from(complete.step() < complete.steps());
     }
     assert!(
-        pieces > 600 && learned > 120 && patient > 0 && lifted > 0,
+        pieces > 600 && learned > 120 && patient > 5 && lifted > 5,
         "{pieces} {learned} {patient} {lifted}"
     );
     assert!(diverged < 24, "{diverged} of 240 say little");
