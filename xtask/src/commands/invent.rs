@@ -121,7 +121,7 @@ pub(crate) fn run(args: &InventArgs) -> Result<u8> {
         training::files::write(path, folded_text(&library).as_bytes())?;
     }
     if let Some(path) = &args.formulas {
-        training::files::write(path, lines(plain.clone()).as_bytes())?;
+        training::files::write(path, lines(&plain).as_bytes())?;
     }
     let mut document = answer(args, &corpus, &library, &bits);
     if let Some(found) = stability {
@@ -266,7 +266,7 @@ impl Probed {
     fn open(run: &str) -> Result<Self> {
         let folder = run_folder::find(run)?;
         let config: crate::transformer::config::Config = run_folder::config(&folder)?;
-        config.check_probes(&format!("--probe {run}"))?;
+        config.check_inside(&format!("--probe {run}"), "layers")?;
         let code = code::of_run(&folder, &config)?;
         if !code.is_plain() {
             bail!("--probe {run}: its code has other tokens than the formulas in which definitions stand");
@@ -354,11 +354,11 @@ fn shown(definition: &Definition) -> String {
 
 fn folded_text(library: &Library) -> String {
     let definitions = library.definitions().iter().map(|d| shown(&d.definition) + "\n");
-    definitions.collect::<String>() + &lines(library.folded())
+    definitions.collect::<String>() + &lines(&library.folded())
 }
 
-fn lines(formulas: Vec<Formula>) -> String {
-    formulas.into_iter().map(|f| print(&Text::formula(f), Style::Unicode) + "\n").collect()
+fn lines(formulas: &[Formula]) -> String {
+    formulas.iter().map(|f| print(&Text::formula(f.clone()), Style::Unicode) + "\n").collect()
 }
 
 /// The names that a text uses, without what it defines.

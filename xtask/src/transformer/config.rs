@@ -269,25 +269,21 @@ impl Config {
 
     /// Whether there is something that the suite `h3` could look into.
     pub(crate) fn check_h3(&self) -> Result<()> {
-        self.check_probes("h3")
+        self.check_inside("h3", "attention")
     }
 
-    /// Whether the model is a transformer, into which `what` looks.
-    pub(crate) fn check_probes(&self, what: &str) -> Result<()> {
+    /// Whether the model is a transformer, into a part of which `what` looks.
+    pub(crate) fn check_inside(&self, what: &str, part: &str) -> Result<()> {
         if self.model != Model::Transformer {
             let model = self.model.name();
-            bail!("{what} looks into the attention of a transformer, and model = \"{model}\" has none");
+            bail!("{what} looks into the {part} of a transformer, and model = \"{model}\" has none");
         }
         Ok(())
     }
 
     /// Whether there are layers that the suite `criticality` could look into.
     pub(crate) fn check_criticality(&self) -> Result<()> {
-        if self.model != Model::Transformer {
-            let model = self.model.name();
-            bail!("criticality looks into the layers of a transformer, and model = \"{model}\" has none");
-        }
-        Ok(())
+        self.check_inside("criticality", "layers")
     }
 
     /// Ranges and cross-checks; every violation is listed.

@@ -239,9 +239,9 @@ fn by_names(rows: &[Row<'_>]) -> Vec<(String, Plot)> {
 /// Valid answers of every point over the number of rule applications, mean and interval over seeds, beside the commonest answer
 /// where all points have one data set.
 fn by_depth(rows: &[Row<'_>], runs: &[Run]) -> Option<(String, Plot)> {
-    let of = |group: &str, name: &dyn Fn(&Run) -> String| -> Vec<(f64, Mean)> {
+    let of = |group: Option<&str>, name: &dyn Fn(&Run) -> String| -> Vec<(f64, Mean)> {
         let mut found: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for run in runs.iter().filter(|run| group.is_empty() || run.group == group) {
+        for run in runs.iter().filter(|run| group.is_none_or(|group| run.group == group)) {
             for (depth, valid) in depths(&run.eval, &name(run)).0 {
                 found.entry(depth).or_default().push(valid);
             }
@@ -250,7 +250,7 @@ fn by_depth(rows: &[Row<'_>], runs: &[Run]) -> Option<(String, Plot)> {
     };
     let mut lines = Vec::new();
     for row in rows {
-        let own = of(&row.point.name, &|run| run.config.model.name().to_owned());
+        let own = of(Some(&row.point.name), &|run| run.config.model.name().to_owned());
         let points = own.into_iter().map(|(x, m)| Dot { x, y: m.value, half: m.half });
         lines.push((row.point.name.clone(), points.collect::<Vec<Dot>>()));
     }
@@ -259,7 +259,7 @@ fn by_depth(rows: &[Row<'_>], runs: &[Run]) -> Option<(String, Plot)> {
     let digests: BTreeSet<Option<&str>> =
         runs.iter().map(|run| run.eval.get("data_digest")?.as_str()).collect();
     if !lines.is_empty() && digests.len() == 1 {
-        let beside = of("", &|_| "majority".to_owned()).into_iter().map(|(x, m)| Dot::at(x, m.value));
+        let beside = of(None, &|_| "majority".to_owned()).into_iter().map(|(x, m)| Dot::at(x, m.value));
         lines.push(("commonest answer".to_owned(), beside.collect()));
     }
     (!lines.is_empty()).then(|| ("valid-depth".to_owned(), depth_plot(lines, trained)))

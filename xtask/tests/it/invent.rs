@@ -105,7 +105,9 @@ fn a_model_chooses_by_its_bits() {
         "--set",
         "tokenization=\"atomic\"",
     ]);
-    for (run, words) in [("n", "--probe n looks into"), ("a", "--probe a: its code"), ("nobody", "nobody")] {
+    for (run, words) in
+        [("n", "--probe n looks into the layers"), ("a", "--probe a: its code"), ("nobody", "nobody")]
+    {
         let refused = place.refused(&[&few[..], &["--probe", run]].concat(), 1);
         assert!(refused.contains(words), "{refused}");
     }

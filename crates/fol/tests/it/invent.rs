@@ -596,6 +596,21 @@ fn places_of_definitions_are_those_of_marks() {
     assert!(compared > 500 && instances > 200 && nested > 0, "{compared} {instances} {nested}");
 }
 
+/// What is not defined has no places, and neither has a formula that is too long to count its names.
+#[test]
+fn places_that_cannot_be_told_are_refused() {
+    let own = definition("P0(x0) ≔ ¬P1(x0)");
+    let known = Definitions::new([&own]).unwrap();
+    let places = |formula: &Formula| known.places(&own, formula);
+    assert_eq!(places(&formula("(¬P1(c0) ∧ ¬¬P1(x7))")), Ok(BTreeMap::from([(7, true), (16, true)])));
+    let other = known.places(&definition("P5(x0) ≔ P1(x0)"), &formula("P1(c0)")).unwrap_err();
+    assert_eq!((other.kind, other.message.as_str()), (Kind::NotInSignature, "P5 is not defined here"));
+    // 624 tokens, and one more.
+    let most = formula(&format!("{}P1(c0)", "¬".repeat(618)));
+    assert_eq!(places(&most).unwrap(), BTreeMap::from([(623, true)]));
+    assert_eq!(places(&Formula::Not(Box::new(most))).unwrap_err().kind, Kind::TooLong);
+}
+
 /// A term without definitions.
 fn expanded(known: &Definitions, term: &Term) -> Term {
     match known.expand(&Formula::Predicate(Predicate(MARK), vec![term.clone()])).unwrap() {

@@ -2,7 +2,8 @@
 //!
 //! Enter at [`h3`]. `relations` (a, c) asks of each head whether it looks where the tree says, `probes` (b) what a linear map
 //! reads off each layer, `numerals` (d) whether the vectors of numbers lie in their order. All three take what a model
-//! gave, not the model, so that the tests can plant an answer. Labels are those of the parse tree (`labels`).
+//! gave, not the model, so that the tests can plant an answer. Labels are those of the parse tree (`labels`). [`instances`] asks
+//! with the probes of (b) where definitions could stand.
 //!
 //! Formulas are those of the unfiltered set. Even ones choose heads and train probes, odd ones judge.
 
