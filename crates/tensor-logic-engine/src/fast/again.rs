@@ -12,7 +12,7 @@ use super::plan::{Again, Asked, Kept, Slot, Watch};
 use super::records::{Input, Records};
 use super::relation::Relation;
 use super::stretch::Described;
-use crate::kernels::{Array, Point, Recorded};
+use crate::kernels::{Array, Buffer, Point, Recorded};
 use crate::program::{Combine, Role, TensorId};
 
 /// After so many records that were of no use no further one is made.
@@ -220,6 +220,18 @@ impl Machine {
         array.is_given() || self.watched.borrow().as_ref().is_some_and(made_once)
     }
 
+    /// The numbers of a structure. To look at what stays is no look, and an operation that reads what was computed for it reads
+    /// what another evaluation would have, too.
+    pub(super) fn computed_once(&self, structure: &Array) -> Buffer {
+        let mut waiting = Vec::new();
+        waits(structure, &mut waiting);
+        let numbers = structure.force(self.precision, &self.pool);
+        if let Some(watch) = self.watched.borrow_mut().as_mut() {
+            watch.blocks.extend(waiting.into_iter().filter(|array| !array.is_waiting()));
+        }
+        numbers
+    }
+
     /// What a stored tensor reads that waits, where that is computed: whoever reads such a tensor alone takes its
     /// operation over.
     fn within(&self, array: &Array) -> Option<Input> {
@@ -246,5 +258,13 @@ impl Machine {
         let is = |stored: &Stored| matches!(stored, Stored::Dense(other) if other.same(array));
         let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
         ids.find(|id| self.stored(*id).is_some_and(is))
+    }
+}
+
+/// An array and those that it needs, as far as they wait.
+fn waits(array: &Array, found: &mut Vec<Array>) {
+    if array.is_waiting() && !found.iter().any(|other| other.same(array)) {
+        found.push(array.clone());
+        array.reads().iter().for_each(|read| waits(read, found));
     }
 }

@@ -758,8 +758,7 @@ impl Machine {
                 if !self.is_structure(&mask) {
                     return Ok(None);
                 }
-                // A look at what stays is none.
-                let present = mask.force(self.precision, &self.pool).numbers::<f64>();
+                let present = self.computed_once(&mask).numbers::<f64>();
                 (0..total).filter(|at| present[*at as usize] != 0.0).collect()
             }
         };

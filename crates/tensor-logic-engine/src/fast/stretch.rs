@@ -316,27 +316,35 @@ mod tests {
     use crate::engine::{Budget, Engine, Parameters, Request};
     use crate::fast::Fast;
     use crate::function::UserFunctions;
-    use crate::program::TensorId;
+    use crate::program::{Program, Range, TensorId};
+    use crate::value::{Const, Domain};
     use tensor_logic_core::analyse::analyse;
+    use tensor_logic_core::gradient::adjoint;
     use tensor_logic_core::lower::{NoFiles, Options};
 
-    /// The values of the goals for some numbers of the parameters, and how many components are done as one.
-    fn asked(engine: &mut Fast, text: &str, goals: &[&str], numbers: &[f64]) -> (Vec<Vec<u64>>, usize) {
-        let mut values = Vec::new();
+    fn analysed(text: &str) -> Program {
         let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default());
-        let program = analysed.unwrap().program;
+        analysed.unwrap().program
+    }
+
+    fn named(program: &Program, name: &str) -> TensorId {
+        TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32)
+    }
+
+    /// The values of the goals for some numbers of the parameters, and how many components are done as one.
+    fn asked(
+        engine: &mut Fast,
+        program: &Program,
+        goals: &[TensorId],
+        numbers: &[f64],
+    ) -> (Vec<Vec<u64>>, usize) {
+        let mut values = Vec::new();
         for number in numbers {
-            let id = |name: &&str| program.tensors.iter().position(|tensor| tensor.name == *name).unwrap();
-            let id = |name| TensorId(id(name) as u32);
             let values_of_w = (0..4).map(|at| number + f64::from(at)).collect();
-            let parameters: Parameters = [(id(&"W"), Arc::new(values_of_w))].into();
-            let request = Request {
-                program: &program,
-                parameters: &parameters,
-                budget: Budget { tuples: 1 << 20, bytes: 1 << 28 },
-            };
-            let goals: Vec<TensorId> = goals.iter().map(id).collect();
-            let found = engine.values(&request, &goals).unwrap();
+            let parameters: Parameters = [(named(program, "W"), Arc::new(values_of_w))].into();
+            let budget = Budget { tuples: 1 << 20, bytes: 1 << 28 };
+            let request = Request { program, parameters: &parameters, budget };
+            let found = engine.values(&request, goals).unwrap();
             values.extend(found.iter().map(|value| value.doubles().iter().map(|x| x.to_bits()).collect()));
         }
         let known = engine.sessions.iter().flat_map(|session| &session.stretches.known);
@@ -355,19 +363,20 @@ S[d] = H(x, d) M[x]
 Loss = (S[d] - 1)^2
 ";
         let numbers = [0.5, -1.0, 2.0, 0.25, 1e200, 0.75, 1.5, f64::INFINITY, 0.125, -2.0, 3.0];
-        let goals = ["Loss", "S"];
+        let program = analysed(text);
+        let goals = ["Loss", "S"].map(|name| named(&program, name));
         let mut engine = Fast::default();
-        let (early, none) = asked(&mut engine, text, &goals, &numbers[..1]);
+        let (early, none) = asked(&mut engine, &program, &goals, &numbers[..1]);
         assert_eq!(none, 0);
         let mut engine = Fast::default();
-        let (some, members) = asked(&mut engine, text, &goals, &numbers[..4]);
+        let (some, members) = asked(&mut engine, &program, &goals, &numbers[..4]);
         assert!(members >= 4, "{members} components are done as one");
         assert_eq!(some[..2], early[..]);
         // Another engine for each, and one for all of them.
         let mut engine = Fast::default();
-        let (all, _) = asked(&mut engine, text, &goals, &numbers);
+        let (all, _) = asked(&mut engine, &program, &goals, &numbers);
         for (at, number) in numbers.iter().enumerate() {
-            let (own, _) = asked(&mut Fast::default(), text, &goals, &[*number]);
+            let (own, _) = asked(&mut Fast::default(), &program, &goals, &[*number]);
             for (found, wanted) in all[2 * at..2 * at + 2].iter().zip(&own) {
                 let close = |(a, b): (&u64, &u64)| {
                     let (a, b) = (f64::from_bits(*a), f64::from_bits(*b));
@@ -375,6 +384,35 @@ Loss = (S[d] - 1)^2
                 };
                 assert!(found.iter().zip(wanted).all(close), "{at}: {number}");
             }
+        }
+    }
+
+    /// Which tuples the gradient of `Y` has is computed, from what does not change.
+    #[test]
+    fn what_a_structure_admits_is_recorded() {
+        let text = "d, e : 2
+E(0, 0); E(0, 1); E(1, 0)
+T(0) = 1; T(1) = -2
+W[d, e] ~ 1
+L[s, x, d] = E(s, x) W[d, e]
+Y(s) avg= E(s, x) sig(L[s, x, d])
+Loss = (Y(s) - T(s))^2
+";
+        let program = analysed(text);
+        let goal = named(&program, "Loss");
+        let mut adjoint = adjoint(&program, goal, &[named(&program, "W")]);
+        // A batch of the first sample.
+        for index in adjoint.program.indices.iter_mut().filter(|index| index.name == "s") {
+            index.range = Range::Domain(Domain::listed([Const::Int(0)]));
+        }
+        let goals = [goal, adjoint.gradients[0].unwrap()];
+        let numbers = [0.5, -1.0, 2.0, 0.25, 0.75, 1.5];
+        let mut engine = Fast::default();
+        let (all, members) = asked(&mut engine, &adjoint.program, &goals, &numbers);
+        assert!(members >= 8, "of the components {members} are done as one");
+        for (at, number) in numbers.iter().enumerate() {
+            let (own, _) = asked(&mut Fast::default(), &adjoint.program, &goals, &[*number]);
+            assert_eq!(all[2 * at..2 * at + 2], own, "{number}");
         }
     }
 }
