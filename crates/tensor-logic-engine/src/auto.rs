@@ -6,7 +6,7 @@
 //! derived first and stands as data in the program that the other engine sees; where such a relation reads relations that
 //! are not made by rules alone, these are evaluated before.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -24,7 +24,7 @@ pub struct Auto {
     blocks: Box<dyn Engine>,
     derived: Vec<(String, u64)>,
     /// What was derived for programs, the last one used first.
-    prepared: Vec<Prepared>,
+    prepared: VecDeque<Prepared>,
     /// The relations of programs, by their stamps, the last one used first.
     sessions: Vec<(u64, Session)>,
     /// What was done, if somebody wants to know.
@@ -78,7 +78,7 @@ impl Auto {
         Auto {
             blocks,
             derived: Vec::new(),
-            prepared: Vec::new(),
+            prepared: VecDeque::new(),
             sessions: Vec::new(),
             observed: None,
             busy: false,
@@ -116,17 +116,15 @@ impl Auto {
         let program = request.program;
         let stamp = Some(program.stamp.number());
         let kept = self.prepared.iter().position(|known| known.stamp == stamp);
-        let prepared = match kept {
-            Some(at) => self.prepared.remove(at),
-            None => Prepared { stamp, ..Prepared::default() },
-        };
+        let kept = kept.and_then(|at| self.prepared.remove(at));
+        let prepared = kept.unwrap_or_else(|| Prepared { stamp, ..Prepared::default() });
         let mut tuples = 0;
         let others = self.prepared.iter().take_while(|other| {
             tuples += other.tuples + 1000;
             tuples <= MOST
         });
         self.prepared.truncate(others.count());
-        self.prepared.insert(0, prepared);
+        self.prepared.push_front(prepared);
         let needed = program.needs(goals);
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
@@ -156,7 +154,7 @@ impl Auto {
 
     /// The program at hand with what was derived for it.
     fn ready(&mut self, program: &Program) -> Ready {
-        let Some(prepared) = self.prepared.first_mut() else { return Ready::default() };
+        let Some(prepared) = self.prepared.front_mut() else { return Ready::default() };
         if prepared.program.is_none() && !prepared.values.is_empty() {
             prepared.program = Some(Arc::new(with_data(program, prepared.values.clone())));
         }
@@ -403,7 +401,7 @@ impl Auto {
             let ready = self.prepare(request, &open)?;
             let found = self.over_open(request, &open, ready, others)?;
             if answers.is_empty()
-                && let Some(prepared) = self.prepared.first_mut()
+                && let Some(prepared) = self.prepared.front_mut()
             {
                 prepared.open.truncate(GOALS - 1);
                 prepared.open.insert(0, [goals.to_vec(), open.clone()]);
@@ -416,8 +414,13 @@ impl Auto {
     /// These goals in order, each once, if it is known that none of them is made by rules.
     fn known_open(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Option<Vec<TensorId>> {
         let stamp = Some(request.program.stamp.number());
-        let at = self.prepared.iter().position(|prepared| prepared.stamp == stamp)?;
-        self.prepared[..=at].rotate_right(1);
+        let is_it = |prepared: &Prepared| prepared.stamp == stamp;
+        if !self.prepared.front().is_some_and(is_it) {
+            // Of batches that take turns it is the one that was used longest ago.
+            let at = self.prepared.iter().rposition(is_it)?;
+            let prepared = self.prepared.remove(at)?;
+            self.prepared.push_front(prepared);
+        }
         let known = self.prepared[0].open.iter().find(|[known, _]| known == goals)?;
         Some(known[1].clone())
     }

@@ -49,7 +49,7 @@ use crate::kernels::Pool;
 pub use crate::kernels::Precision;
 pub use machine::Storage;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -71,7 +71,11 @@ pub struct Fast {
     storage: Storage,
     precision: Precision,
     /// What is kept of programs, the last one used first.
-    sessions: Vec<Session>,
+    sessions: VecDeque<Kept>,
+    /// How often any of them was used.
+    uses: u64,
+    /// By parameter how often that was when it was let go of.
+    released: HashMap<TensorId, u64>,
     given: Data,
     /// Memory that any of them uses again.
     pool: Arc<Pool>,
@@ -86,8 +90,8 @@ pub struct Fast {
     inner: bool,
     /// Programs by their stamps, goals, and what answers these where long recursions are data.
     windows: Vec<(u64, Vec<TensorId>, Arc<Program>)>,
-    /// Programs by their stamps, goals, and bytes that were allowed, of which no recursion is taken apart.
-    whole: Vec<(u64, Vec<TensorId>, u64)>,
+    /// By the stamps of programs the goals, and the bytes that were allowed, for which no recursion is taken apart.
+    whole: HashMap<u64, Vec<(Vec<TensorId>, u64)>>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
@@ -112,9 +116,18 @@ struct Needs {
     last: HashMap<usize, Vec<TensorId>>,
 }
 
+/// What is kept of a program, with what is asked of all of them at every step: there are as many as batches.
+struct Kept {
+    stamp: u64,
+    /// About how many bytes, as of when it was used.
+    bytes: usize,
+    /// Of all uses the last one that was of this.
+    used: u64,
+    session: Box<Session>,
+}
+
 /// What is kept of a program between calls.
 struct Session {
-    stamp: u64,
     /// Tensors that are written out where they are read, and have no value of their own.
     inlined: BTreeSet<TensorId>,
     /// Relations that hold blocks, and what they were taken apart into.
@@ -159,35 +172,45 @@ impl Fast {
 
     fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> (&mut Session, &mut Data) {
         let stamp = request.program.stamp.number();
-        let answers = |session: &Session| {
-            session.stamp == stamp && goals.iter().all(|goal| !session.inlined.contains(goal))
+        let answers = |kept: &Kept| {
+            kept.stamp == stamp && goals.iter().all(|goal| !kept.session.inlined.contains(goal))
         };
-        let kept = self.sessions.iter().position(answers);
-        let session = match kept {
-            Some(at) => self.sessions.remove(at),
+        if let Some(last) = self.sessions.front_mut() {
+            last.bytes = last.session.bytes;
+        }
+        // Of batches that take turns it is the one that was used longest ago.
+        let at = match self.sessions.front().is_some_and(answers) {
+            true => Some(0),
+            false => self.sessions.iter().rposition(answers),
+        };
+        let session = match at.and_then(|at| self.sessions.remove(at)) {
+            Some(kept) => kept.session,
             None => {
-                let mut session = Session::new(request, goals, self.storage, self.precision, &self.pool);
+                let session = Session::new(request, goals, self.storage, self.precision, &self.pool);
+                let mut session = Box::new(session);
                 if let Some(carried) = self.carried.take_if(|carried| carried.to == stamp)
                     && let Some(at) = self.sessions.iter().position(|known| known.stamp == carried.from)
+                    && let Some(kept) = self.sessions.remove(at)
                 {
-                    session.adopt(self.sessions.remove(at), &carried.same);
+                    session.adopt(*kept.session, &carried.same);
                 }
                 session
             }
         };
         let mut bytes = 0;
-        let kept = self.sessions.iter().take_while(|session| {
-            bytes += session.bytes;
+        let kept = self.sessions.iter().take_while(|kept| {
+            bytes += kept.bytes;
             bytes <= MOST
         });
         let kept = kept.count();
-        for mut session in self.sessions.drain(kept..) {
+        for mut kept in self.sessions.drain(kept..) {
             if let Some(observed) = &mut self.observed {
-                observed.append(session.machine.noted());
+                observed.append(kept.session.machine.noted());
             }
         }
-        self.sessions.insert(0, session);
-        let session = &mut self.sessions[0];
+        self.uses += 1;
+        self.sessions.push_front(Kept { stamp, bytes: session.bytes, used: self.uses, session });
+        let session = &mut *self.sessions[0].session;
         session.machine.stop = self.stop.clone();
         if self.observed.is_some() && session.machine.notes.is_none() {
             session.machine.note_from_now(true);
@@ -237,7 +260,6 @@ impl Session {
         Session {
             sources,
             needed: None,
-            stamp: request.program.stamp.number(),
             inlined,
             splits,
             watches,
@@ -568,14 +590,14 @@ impl Fast {
         self.derived = derived.into_iter().collect();
         if let Err(report) = self.stop.check(Span::default()) {
             // Operations may have been left half done, and what was made from them too.
-            self.sessions.remove(0);
+            self.sessions.pop_front();
             self.given.clear();
             // So may what led to another refusal.
             return Err(answers.err().filter(is_interrupted).unwrap_or(report));
         }
         if let Some((_, true)) = windowed {
             // The next evaluation finds other data.
-            self.sessions.remove(0);
+            self.sessions.pop_front();
             let given = |id: TensorId| whole.tensors.get(id.0 as usize).map(|tensor| tensor.role);
             self.given.retain(|(id, _), _| given(*id).is_some_and(|role| role != Role::Computed));
         }
@@ -622,8 +644,10 @@ impl Engine for Fast {
     }
 
     fn release(&mut self, parameter: TensorId) {
-        for session in &mut self.sessions {
-            // Of many batches only those that were evaluated since hold it.
+        // Who was not used since it was let go of the last time does not hold it.
+        let since = self.released.insert(parameter, self.uses).unwrap_or(0);
+        for kept in self.sessions.iter_mut().take_while(|kept| kept.used > since) {
+            let session = &mut kept.session;
             if session.parameters.remove(&parameter).is_none() {
                 continue;
             }
@@ -660,13 +684,13 @@ impl Engine for Fast {
 
     fn observe(&mut self, on: bool) {
         self.observed = on.then(Profile::default);
-        self.sessions.iter_mut().for_each(|session| session.machine.note_from_now(on));
+        self.sessions.iter_mut().for_each(|kept| kept.session.machine.note_from_now(on));
     }
 
     fn observed(&mut self) -> Option<Profile> {
         let mut observed = std::mem::take(self.observed.as_mut()?);
-        for session in self.sessions.iter_mut().rev() {
-            observed.append(session.machine.noted());
+        for kept in self.sessions.iter_mut().rev() {
+            observed.append(kept.session.machine.noted());
         }
         Some(observed)
     }
@@ -674,7 +698,8 @@ impl Engine for Fast {
     fn forget_results(&mut self) {
         self.windows.clear();
         self.whole.clear();
-        for session in &mut self.sessions {
+        for kept in &mut self.sessions {
+            let session = &mut kept.session;
             session.stretches.clear();
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {

@@ -347,7 +347,7 @@ mod tests {
             let found = engine.values(&request, goals).unwrap();
             values.extend(found.iter().map(|value| value.doubles().iter().map(|x| x.to_bits()).collect()));
         }
-        let known = engine.sessions.iter().flat_map(|session| &session.stretches.known);
+        let known = engine.sessions.iter().flat_map(|kept| &kept.session.stretches.known);
         (values, known.flat_map(|stretches| &stretches.all).map(|stretch| stretch.components.len()).sum())
     }
 

@@ -32,7 +32,9 @@ const ASKED: usize = 1 << 20;
 /// So many programs' windows are remembered.
 const KEPT: usize = 7;
 /// So many programs are known to be evaluated as they are: the batches of a training loop take turns.
-const WHOLE: usize = 1 << 12;
+const WHOLE: usize = 1 << 16;
+/// And for so many lists of goals of each.
+const GOALS: usize = 255;
 
 /// What is found in windows.
 #[derive(Default)]
@@ -63,13 +65,18 @@ impl Fast {
             return Ok(Some((Arc::clone(known), false)));
         }
         let bytes = request.budget.bytes;
-        let is_whole = self.whole.iter().any(|known| (known.0, &*known.1, known.2) == (stamp, goals, bytes));
+        let mut whole = self.whole.get(&stamp).into_iter().flatten();
+        let is_whole = whole.any(|(known, allowed)| known == goals && *allowed == bytes);
         if self.inner || is_whole {
             return Ok(None);
         }
         let Some((windows, covered)) = self.taken_apart(request, goals) else {
-            self.whole.truncate(WHOLE);
-            self.whole.insert(0, (stamp, goals.to_vec(), bytes));
+            if self.whole.len() > WHOLE {
+                self.whole.clear();
+            }
+            let known = self.whole.entry(stamp).or_default();
+            known.truncate(GOALS);
+            known.insert(0, (goals.to_vec(), bytes));
             return Ok(None);
         };
         let found = Arc::new(self.through(request, &windows)?);
