@@ -1,5 +1,7 @@
 //! Answers to standard output; the macro for lines on standard error; the refusal of wrong usage.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::Result;
 use serde_json::Value;
 
@@ -22,10 +24,21 @@ pub(crate) fn give(json: bool, document: &Value, text: impl FnOnce() -> String) 
     Ok(())
 }
 
-/// Text for people.
+/// Whether a text could not be written.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Text for people. If it cannot be written, that is said, and the exit status is 1 when the work is done.
 pub(crate) fn print_text(text: &str) {
-    // An answer that cannot be written has been computed and stands in a file; the work goes on.
-    let _ = calculemus_base::stream::answer(text);
+    if let Err(error) = calculemus_base::stream::answer(text)
+        && !UNWRITTEN.swap(true, Ordering::Relaxed)
+    {
+        say!("error: standard output: {error}");
+    }
+}
+
+/// The exit status of work that ended with this one.
+pub(crate) fn status(of_work: u8) -> u8 {
+    if of_work == 0 && UNWRITTEN.load(Ordering::Relaxed) { 1 } else { of_work }
 }
 
 /// Options that cannot be meant: the exit status is 2, not 1.

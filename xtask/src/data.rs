@@ -32,7 +32,7 @@ pub(crate) struct GenData {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads; 0 for all cores.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=1024))]
     threads: Option<usize>,
     /// Makes only part I of N, I from 0.
     #[arg(long, value_name = "I/N", value_parser = shard)]
@@ -92,6 +92,9 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
         config.threads = threads;
     }
     let stem = file.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
+    if let Some(name) = config.name.as_ref().filter(|name| !place::is_plain(name)) {
+        bail!("name = {name:?}: a plain folder name is needed");
+    }
     let folder = match (&args.out, config.name.clone().or(stem)) {
         (Some(out), _) => out.clone(),
         (None, Some(name)) => place::data().join(name),

@@ -32,7 +32,7 @@ pub(crate) struct GenInference {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads; 0 for all cores.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=1024))]
     threads: Option<usize>,
     /// Makes only every N-th file, from file I on, I from 0; whoever finds all files writes the manifest.
     #[arg(long, value_name = "I/N", value_parser = data::shard)]
@@ -57,6 +57,9 @@ pub(crate) fn gen_inference(args: &GenInference) -> Result<u8> {
     }
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let name = config.name.clone().unwrap_or(stem);
+    if !place::is_plain(&name) {
+        bail!("name = {name:?}: a plain folder name is needed");
+    }
     let folder = args.out.clone().unwrap_or_else(|| place::data().join(&name));
     config.name.get_or_insert(name);
     let options = Options { shard: args.shard, force: args.force };

@@ -150,7 +150,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => completions(*shell),
     };
     match answer {
-        Ok(status) => ExitCode::from(status),
+        Ok(status) => ExitCode::from(answer::status(status)),
         Err(e) => {
             #[cfg(not(feature = "store"))]
             if let Some(done) = e.downcast_ref::<elsewhere::Done>() {

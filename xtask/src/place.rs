@@ -56,3 +56,8 @@ pub(crate) fn has_sources() -> bool {
 pub(crate) fn file(name: &str) -> PathBuf {
     home().join(name)
 }
+
+/// Whether a name is that of a folder beside others.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
+}

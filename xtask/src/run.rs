@@ -132,6 +132,18 @@ fn train_with<L: Learner>(
     let mut settings = subject.settings()?;
     let found = Trainer::<<L::Subject as Subject>::Task>::find(&layout, &settings, folder)?;
     if found.is_none() {
+        let judged = folder.join("eval.json");
+        if judged.is_file() {
+            return Err(training::Refusal::bad_file(
+                folder.join("last"),
+                format!(
+                    "{} judges what this run has learned, and there is no checkpoint to go on from: put one back, or train under another \
+                     name",
+                    judged.display()
+                ),
+            )
+            .into());
+        }
         settings.initial = subject.initial()?;
     }
     if let Some(others) = &mut others {

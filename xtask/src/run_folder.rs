@@ -135,15 +135,15 @@ fn made_with(device: &str, threads: usize) -> String {
         env!("CARGO_PKG_VERSION"),
         commit(),
         machine(),
-        arguments.join(" ").replace('\n', " "),
+        // A comment holds no control character.
+        arguments.join(" ").replace(char::is_control, " "),
     )
 }
 
 /// The name of a new run: given, or the file's stem and the first 8 digits of the configuration's digest.
 pub(crate) fn name<L: Learner>(given: Option<&str>, file: &str, config: &L) -> Result<String> {
     if let Some(name) = given {
-        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-        return if plain {
+        return if place::is_plain(name) {
             Ok(name.to_owned())
         } else {
             Err(usage(format!("--name {name}: a plain folder name is needed")))

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use fol::read::{Mode, Source, parse};
+use fol::read::{Mode, Together};
 use fol::symbol::SymbolId;
 use symbolic_transformer::learner::Corpus;
 
@@ -80,13 +80,14 @@ pub(crate) fn whole(name: &str) -> Result<Corpus> {
     Ok(corpus)
 }
 
-/// The texts, and which of them are definitions. Empty lines are left out.
+/// The texts, and which of them are definitions; a name is the same in every line. Empty lines are left out.
 fn lines(name: &str) -> Result<Vec<(Vec<SymbolId>, bool)>> {
     let (name, text) = keys::read(Path::new(name))?;
     let mut found = Vec::new();
+    let mut together = Together::of(text.lines());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = || format!("{name}:{}", number + 1);
-        let tokens = parse(line, Source::Text, Mode::Strict).map_err(refused).with_context(place)?.tokens;
+        let tokens = together.parse(line, Mode::Strict).map_err(refused).with_context(place)?.tokens;
         let is_formula = fol::decode(&tokens).is_ok_and(|text| text.as_formula().is_some());
         found.push((tokens, !is_formula));
     }

@@ -1,4 +1,7 @@
 //! Files that a kill cannot tear: a temporary name, a sync, a rename, a sync of the folder.
+//!
+//! A link leads to the file that is written, and stays. What is no file (a device, a pipe) is written to as it stands: a rename would
+//! put a file into its place.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -24,7 +27,31 @@ pub const TEMPORARY: &str = ".tmp";
 #[derive(Debug)]
 pub struct Whole {
     path: PathBuf,
-    writer: BufWriter<NamedTempFile>,
+    writer: BufWriter<Place>,
+}
+
+/// Where the bytes go.
+#[derive(Debug)]
+enum Place {
+    Temporary(NamedTempFile),
+    /// A device or a pipe.
+    There(File),
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Temporary(file) => file.write(bytes),
+            Self::There(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Temporary(file) => file.flush(),
+            Self::There(file) => file.flush(),
+        }
+    }
 }
 
 impl Whole {
@@ -33,14 +60,20 @@ impl Whole {
     /// # Errors
     /// What the file system says.
     pub fn create(path: &Path) -> std::io::Result<Self> {
+        let path = &followed(path)?;
+        let is_special = std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());
+        if is_special {
+            let there = Place::There(File::options().write(true).open(path)?);
+            return Ok(Self { path: path.clone(), writer: BufWriter::with_capacity(1 << 18, there) });
+        }
         let mut builder = tempfile::Builder::new();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let builder = builder.prefix(&*name).suffix(TEMPORARY);
         // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let writer = BufWriter::with_capacity(1 << 18, builder.tempfile_in(folder_of(path))?);
-        Ok(Self { path: path.to_owned(), writer })
+        let place = Place::Temporary(builder.tempfile_in(folder_of(path))?);
+        Ok(Self { path: path.clone(), writer: BufWriter::with_capacity(1 << 18, place) })
     }
 
     /// The name that it will have.
@@ -50,7 +83,10 @@ impl Whole {
 
     /// The file as it stands under its temporary name.
     pub fn file(&self) -> &File {
-        self.writer.get_ref().as_file()
+        match self.writer.get_ref() {
+            Place::Temporary(file) => file.as_file(),
+            Place::There(file) => file,
+        }
     }
 
     /// Syncs the file, gives it its name, and syncs the folder.
@@ -58,7 +94,8 @@ impl Whole {
     /// # Errors
     /// What the file system says; an old file of the name is whole then.
     pub fn finish(self) -> std::io::Result<()> {
-        let temporary = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        let place = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        let Place::Temporary(temporary) = place else { return Ok(()) };
         temporary.as_file().sync_all()?;
         temporary.persist(&self.path).map_err(|error| error.error)?;
         sync_folder(&self.path);
@@ -97,7 +134,9 @@ pub fn write_in_stages(
 ) -> std::io::Result<()> {
     hook(Stage::BeforeWrite)?;
     let mut whole = Whole::create(path)?;
-    whole.writer.get_mut().disable_cleanup(true);
+    if let Place::Temporary(file) = whole.writer.get_mut() {
+        file.disable_cleanup(true);
+    }
     let (first, second) = bytes.split_at(bytes.len() / 2);
     whole.write_all(first)?;
     whole.flush()?;
@@ -123,6 +162,22 @@ pub fn remove_leftovers(folder: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A link leads on through so many others at most, as for the system.
+const LINKS: usize = 40;
+
+/// Where a path leads that may be a link.
+fn followed(path: &Path) -> std::io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if !std::fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
+            return Ok(path);
+        }
+        let target = std::fs::read_link(&path)?;
+        path = folder_of(&path).join(target);
+    }
+    Err(std::io::Error::other("too many links"))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -177,6 +232,47 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
         let nowhere = write(&folder.path().join("b/c"), b"x").unwrap_err();
         assert_eq!(nowhere.kind(), std::io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_leads_to_what_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("inner")).unwrap();
+        std::os::unix::fs::symlink("inner/a", at("link")).unwrap();
+        std::os::unix::fs::symlink("link", at("second")).unwrap();
+        // It leads nowhere yet.
+        for text in ["one", "two"] {
+            write(&at("second"), text.as_bytes()).unwrap();
+            assert!(at("link").is_symlink() && at("second").is_symlink());
+            assert_eq!(std::fs::read_to_string(at("inner/a")).unwrap(), text);
+            assert_eq!(std::fs::read_dir(at("inner")).unwrap().count(), 1);
+        }
+        std::os::unix::fs::symlink("round", at("round")).unwrap();
+        assert!(write(&at("round"), b"x").is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_and_a_pipe_are_written_to_and_stay() {
+        use std::os::unix::fs::FileTypeExt;
+        let full = write(Path::new("/dev/full"), &[0; 1 << 20]).unwrap_err();
+        assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+        write(Path::new("/dev/null"), b"x").unwrap();
+        for device in ["/dev/full", "/dev/null"] {
+            assert!(std::fs::metadata(device).unwrap().file_type().is_char_device(), "{device}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read(pipe).unwrap()
+        });
+        write(&pipe, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
     }
 
     #[cfg(unix)]

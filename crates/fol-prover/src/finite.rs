@@ -17,21 +17,26 @@ const INSTANCES: usize = 32;
 /// Interpretations of more cells are not looked for.
 const CELLS: usize = 1 << 18;
 
-/// A model of the clauses with `size` elements, if there is one of a size that can be searched.
-pub(crate) fn model_of_size(
-    clauses: &[Clause],
-    size: usize,
-    budget: &mut Budget,
-) -> Result<Option<Model>, Spent> {
-    let Some(mut search) = Search::new(clauses, size) else { return Ok(None) };
+/// What a search for models of one size ends with.
+pub(crate) enum Looked {
+    Model(Model),
+    /// There is none.
+    None,
+    /// Nobody looked: the interpretations have too many cells.
+    Beyond,
+}
+
+/// A model of the clauses with `size` elements, if there is one.
+pub(crate) fn model_of_size(clauses: &[Clause], size: usize, budget: &mut Budget) -> Result<Looked, Spent> {
+    let Some(mut search) = Search::new(clauses, size) else { return Ok(Looked::Beyond) };
     search.least_numbers();
     loop {
         if !search.solver.solve(budget)? {
-            return Ok(None);
+            return Ok(Looked::None);
         }
         search.look();
         if !search.extend(budget)? {
-            return Ok(Some(search.model()));
+            return Ok(Looked::Model(search.model()));
         }
     }
 }

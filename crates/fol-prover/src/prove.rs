@@ -2,7 +2,7 @@
 
 use crate::check::{check_model, check_proof};
 use crate::clausify::{Clausal, clausify, of_shape};
-use crate::finite;
+use crate::finite::{self, Looked};
 use crate::ground::{self, Found};
 use crate::limit::{Budget, Limit, Spent};
 use crate::logic::Clause;
@@ -39,6 +39,8 @@ pub enum Reason {
     Memory,
     /// No contradiction can be derived, and no model of few elements exists.
     NoSmallModel,
+    /// No contradiction can be derived, and not all interpretations of few elements were looked at.
+    SmallModels,
     /// A certificate was found and its checker did not follow it to the end.
     Certificate,
 }
@@ -51,6 +53,9 @@ impl std::fmt::Display for Reason {
             Self::Clauses => "the formulas have too many clauses",
             Self::Memory => "the derived clauses take too much memory",
             Self::NoSmallModel => "nothing contradicts, but no finite model of small size was found",
+            Self::SmallModels => {
+                "nothing contradicts, and not every small model was looked for: more steps may find one"
+            }
             Self::Certificate => "a certificate was found that the checker could not follow to its end",
         })
     }
@@ -139,18 +144,23 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
     }
     let mut saturation = Saturation::new(&clauses);
     let (mut saturated, mut full) = (false, false);
+    let mut looked_at_all = true;
     for (stage, steps, percent) in STAGES {
         let mut part = budget.part(steps, percent);
         match stage {
             Stage::Models(from, to) => {
                 for size in from..=to {
                     match finite::model_of_size(&clauses, size, &mut part) {
-                        Ok(Some(model)) => {
+                        Ok(Looked::Model(model)) => {
                             budget.add(&part);
                             return Verdict::Refuted(model.of_problem(problem));
                         }
-                        Ok(None) => {}
-                        Err(Spent) => break,
+                        Ok(Looked::None) => {}
+                        Ok(Looked::Beyond) => looked_at_all = false,
+                        Err(Spent) => {
+                            looked_at_all = false;
+                            break;
+                        }
                     }
                 }
             }
@@ -171,7 +181,11 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
         }
     }
     // Something is left of the budget: what ended the search is not that.
-    unknown(if saturated { Reason::NoSmallModel } else { Reason::Memory })
+    unknown(match (saturated, looked_at_all) {
+        (true, true) => Reason::NoSmallModel,
+        (true, false) => Reason::SmallModels,
+        (false, _) => Reason::Memory,
+    })
 }
 
 /// A proof that looks into no sub-formula that comes again: A, A → B ⊢ B is one step, whatever A and B are.

@@ -57,7 +57,7 @@ pub fn symbols(input: &str, source: Source, mode: Mode) -> Result<Symbols, Refus
     let symbols: Result<Vec<_>, _> = match source {
         Source::Text => {
             let (lexemes, unknown) = lex::lexemes(input);
-            let symbols = names::resolve(lexemes, mode)?;
+            let symbols = names::resolve(lexemes, mode, None)?;
             return unknown.map_or(Ok(symbols), Err);
         }
         Source::Tokens => {
@@ -82,6 +82,34 @@ fn id(piece: &str) -> Option<SymbolId> {
 /// The kinds of the stages `lex` and `parse`.
 pub fn parse(input: &str, source: Source, mode: Mode) -> Result<Parsed, Refusal> {
     parse_symbols(symbols(input, source, mode)?, mode)
+}
+
+/// Texts of one file: a name of a predicate, a function, a constant or a sort is the same in all of them.
+///
+/// Names get the smallest numbers that none of the texts writes, in order of first appearance, as in one text. Variables
+/// have the numbers that they would have in their text alone.
+#[derive(Debug, Default)]
+pub struct Together {
+    shared: names::Shared,
+}
+
+impl Together {
+    /// To read these texts.
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut shared = names::Shared::default();
+        texts.into_iter().for_each(|text| shared.take(&lex::lexemes(text).0));
+        Self { shared }
+    }
+
+    /// Reads one of them whole.
+    ///
+    /// # Errors
+    /// The kinds of the stages `lex` and `parse`.
+    pub fn parse(&mut self, text: &str, mode: Mode) -> Result<Parsed, Refusal> {
+        let (lexemes, unknown) = lex::lexemes(text);
+        let symbols = names::resolve(lexemes, mode, Some(&mut self.shared))?;
+        parse_symbols(unknown.map_or(Ok(symbols), Err)?, mode)
+    }
 }
 
 /// Reads symbols that have been cut.

@@ -25,6 +25,9 @@ pub struct Weighted<'a> {
 impl Predictor for Weighted<'_> {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
         let logits = self.network.logits(self.theta, batch)?;
+        if logits.iter().any(|z| z.is_nan() || *z == f32::INFINITY) {
+            return Err(Refusal::Learner("the logits are no numbers: the weights overflow".to_owned()));
+        }
         let width = (logits.len() / batch.rows().max(1)).max(1);
         let mut q = vec![0.0; logits.len()];
         q.par_chunks_exact_mut(width).zip(logits.par_chunks_exact(width)).for_each(|(q, z)| softmax(z, q));

@@ -4,6 +4,20 @@ use rayon::ThreadPoolBuilder;
 
 use crate::error::{Refusal, Result};
 
+/// More threads than any machine has cores serve nobody, and take the machine from others.
+pub const MOST: usize = 1024;
+
+/// A number of threads that is possible.
+///
+/// # Errors
+/// [`Refusal::Setting`] above [`MOST`].
+pub fn checked(threads: usize) -> Result<usize> {
+    match threads <= MOST {
+        true => Ok(threads),
+        false => Err(Refusal::Setting(format!("threads = {threads}: at most {MOST} are possible"))),
+    }
+}
+
 /// The threads that a setting means where `at_once` runs go on side by side: 0 is all cores, shared among them.
 pub fn resolve(threads: usize, at_once: usize) -> usize {
     match threads {
@@ -30,7 +44,7 @@ pub fn set_with_this(threads: usize) -> Result<()> {
 }
 
 fn built(builder: ThreadPoolBuilder, threads: usize) -> Result<()> {
-    match builder.num_threads(threads).build_global() {
+    match builder.num_threads(checked(threads)?).build_global() {
         Ok(()) => Ok(()),
         Err(_) if rayon::current_num_threads() == threads => Ok(()),
         Err(e) => Err(Refusal::Setting(format!("threads = {threads}: {e}"))),

@@ -14,7 +14,7 @@ use crate::collective::{self, Alone, Collective, Cost, OnSum, Stack};
 use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
-use crate::metrics::{From, Metrics};
+use crate::metrics::{self, From, Metrics};
 use crate::optimiser::{Optimiser, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
@@ -259,9 +259,12 @@ impl Watch {
 
 impl<'a, T: Task> Trainer<'a, T> {
     /// The newest checkpoint of a folder, checked: one that is damaged, or was made with another configuration or
-    /// other data, is refused. No file is changed.
+    /// other data, is refused, and so is a run that had one. No file is changed.
     pub fn find(layout: &Layout, settings: &Settings, folder: &Path) -> Result<Option<Checkpoint>> {
         let found = Checkpoint::newest(&folder.join("last"), layout)?;
+        if found.is_none() {
+            check_is_new(folder, settings.save_every)?;
+        }
         if let Some(found) = &found {
             check_digest(folder, "configuration", &found.state.config_digest, &settings.config_digest)?;
             check_digest(folder, "data set", &found.state.data_digest, &settings.data_digest)?;
@@ -879,6 +882,24 @@ fn end_of(state: &State, settings: &Settings) -> Option<&'static str> {
         return Some("steps");
     }
     early_end(state, settings).filter(|_| matches!(state.ended.as_deref(), Some("patience" | "goal")))
+}
+
+/// Refuses a run without a checkpoint whose record goes beyond the update behind which the first one was written: to begin it
+/// anew would throw away what it has learned.
+fn check_is_new(folder: &Path, save_every: u64) -> Result<()> {
+    let path = folder.join("metrics.jsonl");
+    if !path.is_file() {
+        return Ok(());
+    }
+    let steps = metrics::read(&path)?.into_iter().filter_map(|line| line.get("step")?.as_u64());
+    let steps = steps.max().unwrap_or(0);
+    if steps <= save_every {
+        return Ok(());
+    }
+    let reason = format!(
+        "{steps} updates were made, and there is no checkpoint to go on from: put one back, or train under another name"
+    );
+    Err(Refusal::bad_file(folder.join("last"), reason))
 }
 
 fn check_digest(folder: &Path, what: &str, found: &str, now: &str) -> Result<()> {

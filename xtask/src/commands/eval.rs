@@ -14,7 +14,8 @@ use crate::{rnn, run_folder};
 pub(crate) struct EvalArgs {
     /// A folder, or a name in runs/.
     run: String,
-    /// A suite: iid, test, generation, semantics, completion, structure, h3. Repeatable; without it the suites of the configuration.
+    /// A suite: iid, test, generation, semantics, completion, transfer, structure, h3, criticality, inference, texts. Repeatable;
+    /// without it the suites of the configuration.
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
     /// Judges on another data set (a name in data/, or a folder) instead, or on a text file with a formula a line; the

@@ -68,6 +68,7 @@ const CHOICES: usize = 8;
 
 /// `cargo xtask invent`; returns the exit status.
 pub(crate) fn run(args: &InventArgs) -> Result<u8> {
+    check_files(args)?;
     let stop = Stop::watch()?;
     let corpus = formulas(args)?;
     let options =
@@ -184,6 +185,25 @@ fn up_to_names(library: &Library) -> Result<BTreeSet<Vec<SymbolId>>> {
         .collect()
 }
 
+/// Refuses a file that is to be two things.
+fn check_files(args: &InventArgs) -> Result<()> {
+    let at = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    let (data, out) = (Some(Path::new(&args.data)), args.out.as_deref());
+    let formulas = args.formulas.as_deref();
+    for (name, path, others) in [
+        ("--formulas", formulas, [("--out", out), ("the data", data)]),
+        ("--out", out, [("the data", data), ("", None)]),
+    ] {
+        let Some(path) = path else { continue };
+        let is_file = |path: &Path| !path.exists() || path.is_file();
+        let same = |other: &Path| is_file(path) && at(path).is_some_and(|path| Some(path) == at(other));
+        if let Some((other, _)) = others.iter().find(|(_, other)| other.is_some_and(same)) {
+            return Err(usage(format!("{name} {}: that is {other}", path.display())));
+        }
+    }
+    Ok(())
+}
+
 /// The formulas.
 fn formulas(args: &InventArgs) -> Result<Vec<Formula>> {
     let path = Path::new(&args.data);
@@ -197,10 +217,11 @@ fn formulas(args: &InventArgs) -> Result<Vec<Formula>> {
         let (name, text) = keys::read(path)?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let lines = lines.take(usize::try_from(args.first).unwrap_or(usize::MAX));
+        let mut together = fol::read::Together::of(text.lines());
         let found: Result<Vec<Formula>> = lines
             .map(|(number, line)| {
                 let place = || format!("{name}:{}", number + 1);
-                let parsed = fol::read::parse(line, fol::read::Source::Text, fol::read::Mode::Strict);
+                let parsed = together.parse(line, fol::read::Mode::Strict);
                 let parsed = parsed.map_err(|r| anyhow!("{}: {}", place(), r))?;
                 read(&parsed.tokens, &place)
             })
@@ -251,6 +272,9 @@ impl Model {
         }
         let scores = validate(self.network.as_mut(), &self.theta, &corpus)
             .context("a text that the model reads; `--measure static` has no such limit")?;
+        if !scores.nll.is_finite() {
+            bail!("the model's bits are no number: its weights overflow");
+        }
         Ok(scores.nll / std::f64::consts::LN_2)
     }
 }

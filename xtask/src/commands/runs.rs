@@ -98,7 +98,8 @@ fn line(root: &Path, folder: &Path) -> Result<Line> {
 
 /// Whether a process writes in it now.
 fn is_busy(folder: &Path) -> bool {
-    folder.join(".lock").is_file() && run_folder::lock(folder).is_err()
+    let busy = |e: &anyhow::Error| matches!(e.downcast_ref(), Some(training::Refusal::Busy { .. }));
+    folder.join(".lock").is_file() && run_folder::lock(folder).is_err_and(|e| busy(&e))
 }
 
 /// The learner as the run's configuration names it.

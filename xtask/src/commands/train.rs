@@ -207,6 +207,7 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
     }
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;
+    let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     if args.dry_run {
         training::threads::set(config.threads())?;
         let forecast = config.forecast()?;
@@ -214,7 +215,6 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
         give(args.json, &forecast, || words)?;
         return Ok(0);
     }
-    let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     let folder = place::runs().join(&name);
     together(ranks(args, config)?, |others| {
         // Rank 0 looks, and makes it.

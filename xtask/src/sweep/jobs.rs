@@ -207,7 +207,7 @@ const STACK: usize = 16 << 20;
 
 /// The threads of a run.
 pub(crate) fn pool<L: Learner>(config: &L, at_once: usize) -> Result<rayon::ThreadPool> {
-    let threads = training::threads::resolve(config.threads(), at_once);
+    let threads = training::threads::checked(training::threads::resolve(config.threads(), at_once))?;
     Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?)
 }
 

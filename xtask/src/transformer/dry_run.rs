@@ -88,7 +88,7 @@ fn schedule(
     let schedule = config.schedule(total)?;
     // The places that a reader checks: 0, w/2, w, (w+T)/2, T.
     let (w, t) = (schedule.warmup, total);
-    let probe = [0, w / 2, w, (w + t) / 2, t].map(|u| (u, schedule.rate(u)));
+    let probe = [0, w / 2, w, w.midpoint(t), t].map(|u| (u, schedule.rate(u)));
     let number = |key: &str| step.get(key).and_then(Value::as_f64);
     let targets = total as f64 / per_epoch as f64 * corpus.targets() as f64;
     for (key, value) in [

@@ -48,6 +48,9 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
     if data::is_texts(&config.data) && other.is_none() {
         return of_texts(folder, &config, ask, json, quiet);
     }
+    if file.is_none() {
+        tasks::check_suites(name, ask.suites)?;
+    }
     if file.is_none() && data::is_inference(name) {
         return of_tasks(folder, &config, ask, name, json, quiet);
     }

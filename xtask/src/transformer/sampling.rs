@@ -70,6 +70,9 @@ pub(crate) struct SampleArgs {
     json: bool,
 }
 
+/// Each hypothesis has a cache of its own.
+const MOST_HYPOTHESES: usize = 4096;
+
 impl SampleArgs {
     fn choice(&self) -> Result<Choice> {
         if self.greedy {
@@ -114,6 +117,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     let choice = args.choice()?;
     if args.max_tokens == 0 {
         return Err(usage("--max-tokens 0: at least 1"));
+    }
+    if let Some(beam) = args.beam.filter(|beam| !(1..=MOST_HYPOTHESES).contains(beam)) {
+        return Err(usage(format!("--beam {beam}: 1 to {MOST_HYPOTHESES}")));
+    }
+    if !args.length_penalty.is_finite() || args.length_penalty.abs() > 100.0 {
+        return Err(usage(format!("--length-penalty {}: -100 to 100", args.length_penalty)));
     }
     let folder = run_folder::find(&args.run)?;
     let config: Config = run_folder::config(&folder)?;

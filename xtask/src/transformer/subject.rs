@@ -55,6 +55,9 @@ impl Source {
 impl OnData {
     /// Loads the data, or makes them; those of another digest than the run's are refused.
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
+        if !data::is_texts(&config.data) {
+            tasks::check_suites(&config.data, &config.suites)?;
+        }
         let data = if data::is_texts(&config.data) {
             Source::Texts(Box::new(Texts::open(&config.data)?))
         } else if data::is_inference(&config.data) {

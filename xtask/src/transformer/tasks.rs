@@ -45,6 +45,27 @@ const STEPS: u64 = 20_000;
 /// The prover's time for an instance where no model's time is known.
 const MILLISECONDS: f64 = 10.0;
 
+/// Refuses a suite that cannot judge data of their kind, before anybody trains on them.
+pub(super) fn check_suites(data: &str, suites: &[String]) -> Result<()> {
+    let has_tasks = data::is_inference(data);
+    let wrong = |suite: &&String| match suite.as_str() {
+        "transfer" => false,
+        "texts" => true,
+        "inference" => !has_tasks,
+        _ => has_tasks,
+    };
+    match suites.iter().find(wrong) {
+        None => Ok(()),
+        Some(other) if other == "texts" => bail!("suite texts: it judges data = \"FILE.txt\" only"),
+        Some(other) if has_tasks => {
+            bail!("suite {other}: data = \"{data}\" has inference tasks, which the suite inference judges")
+        }
+        Some(other) => {
+            bail!("suite {other}: data = \"{data}\" has no inference tasks; `gen-inference` makes such data")
+        }
+    }
+}
+
 /// Judges a run on the tasks of its data set and writes `eval.json`.
 pub(super) fn evaluate(
     folder: &Path,
@@ -54,12 +75,6 @@ pub(super) fn evaluate(
     quiet: bool,
     file: &str,
 ) -> Result<Value> {
-    if let Some(other) = suites.iter().find(|suite| !["inference", "transfer"].contains(&suite.as_str())) {
-        bail!(
-            "suite {other}: data = \"{}\" has inference tasks, which the suite inference judges",
-            config.data
-        );
-    }
     eval::write_with(folder, config, file, ("inference", data.digest()), |found| {
         for name in suites {
             if !quiet {

@@ -10,6 +10,34 @@ fn place() -> Place {
     Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)])
 }
 
+/// `A` of one line is `A` of another, and none of `P0`, which a later one writes.
+#[test]
+fn a_name_is_the_same_in_every_line() {
+    let place = place();
+    let names = ["A", "B", "C", "D", "E", "F"];
+    let pairs = names.iter().flat_map(|a| names.iter().filter(move |b| *b != a).map(move |b| (a, b)));
+    let text: String = pairs.map(|(a, b)| format!("∀x ({a}(x) → {b}(x))\n")).collect();
+    std::fs::write(place.path("names.txt"), format!("{text}P0(c0)\n")).unwrap();
+    let answer = place.json(&["invent", "names.txt", "--max", "1", "--json", "--formulas", "plain.txt"]);
+    // No two of thirty formulas are alike.
+    assert_eq!(answer["definitions"], serde_json::json!([]), "{answer}");
+    let plain = std::fs::read_to_string(place.path("plain.txt")).unwrap();
+    let lines: Vec<&str> = plain.lines().collect();
+    assert_eq!(lines[..2], ["∀x0 (P1(x0) → P2(x0))", "∀x0 (P1(x0) → P3(x0))"]);
+    assert_eq!((lines.len(), lines[5], lines[30]), (31, "∀x0 (P2(x0) → P1(x0))", "P0(c0)"));
+    let train = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
+    place.ok(&[&train[..], &["--set", "data=names.txt", "--set", "suites=[\"texts\"]"]].concat());
+    // What is written is nobody's input.
+    for args in [
+        ["--out", "x", "--formulas", "x"],
+        ["--out", "names.txt", "--max", "1"],
+        ["--formulas", "./names.txt", "--max", "1"],
+    ] {
+        place.refused(&[&["invent", "names.txt"][..], &args].concat(), 2);
+    }
+    assert!(!place.path("x").exists());
+}
+
 #[test]
 fn three_uses_gain_four_tokens() {
     let place = place();

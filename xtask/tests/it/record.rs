@@ -233,6 +233,97 @@ fn weights_that_are_not_finite_are_refused_by_name() {
     assert!(!place.path("runs/a/hf").exists());
 }
 
+/// What is finite in 32 bits makes numbers that are not.
+#[test]
+fn weights_that_overflow_get_no_marks() {
+    let place = place();
+    train(&place, "a", &["suites=[]"]);
+    let model = place.path("runs/a/model.safetensors");
+    let mut bytes = std::fs::read(&model).unwrap();
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    bytes[header..].chunks_exact_mut(4).for_each(|number| number.copy_from_slice(&3e38_f32.to_le_bytes()));
+    std::fs::write(&model, bytes).unwrap();
+    for args in [&["eval", "a", "--suite", "iid"][..], &["invent", "few", "--measure", "a", "--max", "1"]] {
+        let said = place.refused(args, 1);
+        assert!(said.contains("overflow"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_run_whose_checkpoints_are_gone_is_not_begun_anew() {
+    let place = place();
+    train(&place, "a", &["save_every=100"]);
+    train(&place, "b", &["suites=[]"]);
+    let before = ["a", "b"].map(|run| files(&place.path(&format!("runs/{run}"))));
+    for (run, words) in [("a", "eval.json judges"), ("b", "12 updates were made")] {
+        let last = place.path(&format!("runs/{run}/last"));
+        std::fs::remove_dir_all(&last).unwrap();
+        let said = place.refused(&["train", "--resume", run, "--set", "max_steps=40"], 1);
+        assert!(said.contains(words) && said.contains("last"), "{said}");
+        assert!(!last.exists());
+    }
+    for (run, before) in ["a", "b"].iter().zip(before) {
+        let now = files(&place.path(&format!("runs/{run}")));
+        let without = before.into_iter().filter(|(path, _)| !path.starts_with("last"));
+        assert!(without.eq(now), "{run}");
+    }
+}
+
+/// The command line stands in a comment of `config.toml`.
+#[test]
+fn whatever_is_in_the_command_line_the_run_is_read() {
+    let place = place();
+    let name = "\u{1b}[31m \u{7f}\ttab";
+    train(&place, name, &["suites=[]"]);
+    place.ok(&["eval", name, "--suite", "iid", "--quiet"]);
+    let runs = place.json(&["runs", "--json"]);
+    assert_eq!((&runs["runs"][0]["model"], &runs["runs"][0]["run"]), (&"transformer".into(), &name.into()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let place = place();
+    train(&place, "a", &["suites=[]"]);
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for args in [&["runs"][..], &["report", "a", "--csv"], &["sample", "a", "--n", "1"]] {
+        let output = place.command(args).stdout(full()).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {errors}");
+        assert!(errors.contains("standard output"), "{args:?}: {errors}");
+    }
+}
+
+#[test]
+fn numbers_and_names_that_nobody_means_are_refused() {
+    let place = place();
+    train(&place, "a", &["suites=[]"]);
+    for args in [
+        &["sample", "a", "--beam", "0"][..],
+        &["sample", "a", "--beam", "1000000"],
+        &["sample", "a", "--beam", "2", "--length-penalty", "nan"],
+        &["sample", "a", "--beam", "2", "--length-penalty", "1e308"],
+        &["gen-data", "--config", "few.toml", "--threads", "99999"],
+        &["gen-inference", "--threads", "99999"],
+        &["train", "--config", "run.toml", "--name", "../b", "--dry-run"],
+    ] {
+        place.refused(args, 2);
+    }
+    let said = place.refused(&["gen-data", "--config", "few.toml", "--set", "name=\"../../b\""], 1);
+    assert!(said.contains("a plain folder name"), "{said}");
+    let far = ["train", "--config", "run.toml", "--dry-run", "--json", "--set", "max_steps=0", "--set"];
+    place.json(&[&far[..], &["epochs=900000000000000000"]].concat());
+    for (suite, words) in [("inference", "no inference tasks"), ("texts", ".txt")] {
+        let said = place.refused(
+            &["train", "--config", "run.toml", "--name", "c", "--set", &format!("suites=[\"{suite}\"]")],
+            1,
+        );
+        assert!(said.contains(words), "{said}");
+        assert!(!place.path("runs/c/metrics.jsonl").exists());
+        assert!(place.refused(&["eval", "a", "--suite", suite], 1).contains(words));
+    }
+}
+
 #[test]
 fn an_lstm_says_that_it_is_one() {
     let place = place();

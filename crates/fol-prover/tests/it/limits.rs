@@ -183,3 +183,22 @@ fn wide_symbols() {
         "refuted"
     );
 }
+
+/// Where not every small model was looked for, that is the reason, and not that there is none.
+#[test]
+fn the_reason_is_true() {
+    let reason = |text: &str, steps| match prove(&Problem::read(text).unwrap(), Limit::Steps(steps)).verdict {
+        Verdict::Unknown { reason } => reason,
+        other => panic!("{other:?}"),
+    };
+    // Interpretations of two elements have too many cells: P has 2⁴⁰.
+    let (c, d) = (vec!["c"; 40].join(", "), vec!["d"; 40].join(", "));
+    let wide = format!("P({c}), f({c}) = c, f({d}) = d ⊢ P({d})");
+    assert_eq!(reason(&wide, 100_000), Reason::SmallModels);
+    // The share of models is used up: there is one of two elements.
+    let names: Vec<String> = (0..13).map(|i| format!("x{i}")).collect();
+    let binders: String = names.iter().map(|x| format!("∀{x} ")).collect();
+    let many =
+        format!("¬c=d, {binders}(P({}) ∨ x0=c ∨ x1=d) ⊢ P({})", names.join(","), vec!["d"; 13].join(","));
+    assert!(matches!(reason(&many, 100_000), Reason::SmallModels | Reason::Steps));
+}

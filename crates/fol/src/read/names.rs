@@ -9,11 +9,34 @@ use super::lex::{Lexeme, Spanned};
 use super::unused::Unused;
 use crate::codec;
 use crate::error::{Kind, Refusal, Stage};
-use crate::input::{Mode, Symbols};
+use crate::input::{Mode, Names, Symbols};
 use crate::symbol::{SymbolId, SymbolKind};
 
+/// Names that several inputs have in common: those of predicates, functions, constants and sorts. A variable belongs to its input.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    names: Names,
+    unused: Unused,
+}
+
+impl Shared {
+    /// The numbers of an input are none that another name gets.
+    pub(super) fn take(&mut self, lexemes: &[Spanned]) {
+        for ((lexeme, _), category) in lexemes.iter().zip(categories(lexemes)) {
+            let (Lexeme::Name(name), Some(category)) = (lexeme, category) else { continue };
+            if let Some(index) = shape(name, category).and_then(|digits| digits.parse().ok()) {
+                self.unused.take(category, index);
+            }
+        }
+    }
+}
+
 /// Turns lexemes into symbols.
-pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refusal> {
+pub(super) fn resolve(
+    lexemes: Vec<Spanned>,
+    mode: Mode,
+    mut shared: Option<&mut Shared>,
+) -> Result<Symbols, Refusal> {
     let categories = categories(&lexemes);
     let mut unused = Unused::default();
     for ((lexeme, _), category) in lexemes.iter().zip(&categories) {
@@ -32,8 +55,16 @@ pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refu
                     Some(digits) => number(digits, mode)
                         .map_err(|r| r.at(out.symbols.len()).span(span.0, span.1).found(name.as_str()))?,
                     None => {
-                        let names = out.names.entry(category.label()).or_default();
-                        *names.entry(name).or_insert_with(|| unused.smallest(category))
+                        let own = out.names.entry(category.label()).or_default();
+                        match shared.as_deref_mut().filter(|_| category != SymbolId::VAR) {
+                            None => *own.entry(name).or_insert_with(|| unused.smallest(category)),
+                            Some(Shared { names, unused }) => {
+                                let all = names.entry(category.label()).or_default();
+                                let index =
+                                    *all.entry(name.clone()).or_insert_with(|| unused.smallest(category));
+                                *own.entry(name).or_insert(index)
+                            }
+                        }
                     }
                 };
                 codec::push_index(&mut out.symbols, index);

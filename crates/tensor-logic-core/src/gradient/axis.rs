@@ -8,12 +8,13 @@
 //! ```
 
 use super::builder::{Builder, Scope};
+use super::expression::always_present;
 use super::forms::{present, product, under};
 use crate::ast::Span;
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Range, Read, Reduce,
-    TensorId, When,
+    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, TensorId,
+    When,
 };
 use crate::rename::Renaming;
 
@@ -43,16 +44,27 @@ impl Builder {
             span,
         }));
         let value = self.stored_value(axis, indices, restricted);
+        // An adjoint is looked up everywhere, and so is a stored value: only the argument's tuples say where the entries are.
+        let open = !indices.iter().all(|index| self.is_ranged(*index));
+        let entries = |mut factors: Vec<Expr>| {
+            factors.extend(open.then(|| present(&axis.argument)));
+            Expr::Product(factors)
+        };
         let body = match &axis.function {
             AxisFunction::Softmax => {
-                let weighted = Expr::Product(vec![value.clone(), adjoint.clone()]);
+                let weighted = entries(vec![value.clone(), adjoint.clone()]);
                 let sum = self.along(axis, Operation::Sum, weighted);
                 Expr::Product(vec![value, Expr::Plus(vec![adjoint, minus(sum)])])
             }
             AxisFunction::Lnorm(epsilon) => {
                 let entry = present(&axis.argument);
                 let mean = self.along(axis, Operation::Avg, Expr::Product(vec![adjoint.clone(), entry]));
-                let along = Expr::Product(vec![adjoint.clone(), value.clone()]);
+                let mut along = vec![adjoint.clone(), value.clone()];
+                // A stored value is 0 where there is no entry, which counts as none.
+                if open || !always_present(&axis.argument) {
+                    along.push(present(&axis.argument));
+                }
+                let along = Expr::Product(along);
                 let along = self.along(axis, Operation::Avg, along);
                 let centred = Expr::Plus(vec![
                     adjoint.clone(),
@@ -76,6 +88,7 @@ impl Builder {
         if !self.depends(&axis.argument) {
             return;
         }
+        let body = if open { entries(vec![body]) } else { body };
         let helper = self.helper("Grad_Part", indices, restricted, span);
         let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         let scope = Scope { indices: indices.to_vec(), when: When::default() };
@@ -91,12 +104,12 @@ impl Builder {
     fn stored_value(&mut self, axis: &Axis, indices: &[IndexId], restricted: bool) -> Expr {
         if let Some((whole, stored)) = &self.stored
             && *whole == axis.when.node.number()
+            && is_over(stored, indices)
         {
             return stored.clone();
         }
         let value = Expr::Axis(Box::new(axis.clone()));
-        let known = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
-        if restricted || !indices.iter().all(known) {
+        if restricted || !indices.iter().all(|index| self.is_ranged(*index)) {
             return value;
         }
         let helper = self.helper("Value", indices, false, axis.span);
@@ -125,6 +138,16 @@ impl Builder {
         let epsilon = epsilon.cloned().unwrap_or(Expr::Number(1e-5));
         sqrt(Expr::Plus(vec![variance, epsilon]), span)
     }
+}
+
+/// Whether a read has places for these indices and no others: along further ones the same values stand again.
+fn is_over(stored: &Expr, indices: &[IndexId]) -> bool {
+    let Expr::Read(read) = stored else { return false };
+    let own = |argument: &Argument| {
+        let function = Argument::function(argument);
+        function.and_then(IndexFn::alone).is_some_and(|index| indices.contains(&index))
+    };
+    read.arguments.iter().all(own)
 }
 
 fn sqrt(expr: Expr, span: Span) -> Expr {

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use super::forms::only_if;
 use crate::ast::Span;
 use crate::program::{
-    Argument, Combine, Equation, Expr, Index, IndexFn, IndexId, Kind, Otherwise, Place, Program, Range, Read,
-    Role, Stamp, Style, Tensor, TensorId, Term, When,
+    Argument, Combine, Equation, Expr, Guard, Index, IndexFn, IndexId, Kind, Otherwise, Place, Program,
+    Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::{Const, Domain};
@@ -64,6 +64,19 @@ impl Scope {
             factor.push(only_if(when.clone(), span));
         }
         scope
+    }
+}
+
+/// Visits the guards inside of an expression.
+fn guards_in(expr: &Expr, visit: &mut impl FnMut(&Guard)) {
+    let (parts, when) = expr.parts();
+    parts.into_iter().for_each(|part| guards_in(part, visit));
+    for guard in when.into_iter().flat_map(|when| &when.guards) {
+        visit(guard);
+        if let Guard::Compare(_, a, b) = guard {
+            guards_in(a, visit);
+            guards_in(b, visit);
+        }
     }
 }
 
@@ -170,8 +183,36 @@ impl Builder {
         let (terms, head_span, sign_span, node) = (vec![term], span, span, Stamp::default());
         let equation = Equation { tensor, head, left, terms, node, span, head_span, sign_span };
         let equation = Renaming::new(&mut self.program).equation(&equation);
+        self.be_bound(&equation);
         self.stay_inside(&equation);
         self.program.equations.push(equation);
+    }
+
+    /// What an assignment computed in the equation that an index comes from, tuples bind where that assignment does not stand.
+    fn be_bound(&mut self, equation: &Equation) {
+        let mut computed = BTreeSet::new();
+        for term in &equation.terms {
+            let mut found = |guard: &Guard| {
+                if let Guard::Bind(index, _) = guard {
+                    computed.insert(*index);
+                }
+            };
+            term.when.guards.iter().for_each(&mut found);
+            guards_in(&term.body, &mut found);
+        }
+        let own = equation.left.iter().chain(equation.terms.iter().flat_map(|term| &term.over));
+        for index in own.filter(|index| !computed.contains(index)) {
+            if let Some(entry) = self.program.indices.get_mut(index.0 as usize)
+                && matches!(entry.range, Range::Computed)
+            {
+                entry.range = Range::Tuples;
+            }
+        }
+    }
+
+    /// Whether the values of an index are known without any tuple.
+    pub(super) fn is_ranged(&self, index: IndexId) -> bool {
+        matches!(self.program.index(index).range, Range::Domain(_))
     }
 
     /// Elements outside the domain have no gradient. Where one index alone decides, its range says

@@ -13,7 +13,7 @@ use crate::rename::Renaming;
 use crate::walk::expr_indices;
 
 /// Whether the value is present at every binding: it reads nothing that can be absent.
-fn always_present(expr: &Expr) -> bool {
+pub(super) fn always_present(expr: &Expr) -> bool {
     match expr {
         Expr::Number(_) | Expr::Index(IndexFn::Const(_)) => true,
         Expr::Index(_) | Expr::Missing(_) => false,
@@ -57,6 +57,44 @@ fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> 
         crate::walk::when_indices(when, &mut |index| found.push(index));
     }
     scope.indices.iter().copied().filter(|index| found.contains(index)).collect()
+}
+
+/// That everything around an expression is there, for some values of the indices that are not its own.
+fn around(scope: &Scope, factors: &[Expr], own: &[IndexId]) -> When {
+    let mut around = When { guards: scope.when.guards.clone(), ..When::default() };
+    factors.iter().for_each(|factor| tuples_of(factor, &mut around));
+    let When { exists, guards, .. } = &mut around;
+    for guard in guards {
+        crate::walk::guard_indices(guard, &mut |index| {
+            if scope.indices.contains(&index) && !own.contains(&index) && !exists.contains(&index) {
+                exists.push(index);
+            }
+        });
+    }
+    around
+}
+
+/// The tuples without which an expression has no value.
+fn tuples_of(expr: &Expr, into: &mut When) {
+    match expr {
+        Expr::Read(read) if read.otherwise == Otherwise::Absent => {
+            into.guards.push(Guard::Read(read.clone()));
+        }
+        // Nothing summed has no value, unless it was asked for.
+        Expr::Reduce(reduce) if reduce.operation == Operation::Sum && !reduce.explicit => {
+            let more = reduce.over.iter().chain(&reduce.when.exists);
+            into.exists.extend(more);
+            into.guards.extend(reduce.when.guards.iter().cloned());
+            tuples_of(&reduce.body, into);
+        }
+        Expr::Product(parts) | Expr::Plus(parts) => parts.iter().for_each(|part| tuples_of(part, into)),
+        Expr::Quotient(a, b) | Expr::Power(a, b) => [a, b].into_iter().for_each(|part| tuples_of(part, into)),
+        Expr::Negate(part) => tuples_of(part, into),
+        Expr::Call(call) if call.when.guards.is_empty() => {
+            call.arguments.iter().for_each(|part| tuples_of(part, into));
+        }
+        _ => {}
+    }
 }
 
 impl Builder {
@@ -259,8 +297,14 @@ impl Builder {
         let indices = free_in(&[&body], Some(&when), &Scope { indices: all, when: When::default() });
         let outer: Vec<IndexId> = indices.iter().copied().filter(|index| !over.contains(index)).collect();
         let entries = self.helper("Entry", &indices, true, span);
-        let within = Scope { indices: indices.clone(), when: when.clone() };
+        let mut within = Scope { indices: indices.clone(), when: when.clone() };
         let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        if outer.iter().any(|index| !self.is_ranged(*index)) {
+            // Tuples beside it bind what its own do not.
+            let around = around(scope, &factors, &indices);
+            within.when.guards.extend(around.guards);
+            within.when.exists.extend(around.exists);
+        }
         self.push(entries, head, &within, body.clone(), span);
         let entry = self.read_of(entries, &indices, span);
         // The best of them, and how many attain it.
@@ -327,6 +371,10 @@ impl Builder {
         let incoming = match self.read_whole(&along, &indices).filter(|_| !restricted) {
             Some(tensor) => tensor,
             None => {
+                if !indices.iter().all(|index| self.is_ranged(*index)) {
+                    // An adjoint is looked up everywhere: the argument's tuples say where the entries are.
+                    along.push(present(&axis.argument));
+                }
                 let incoming = self.helper("Grad_Axis", &indices, restricted, span);
                 let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
                 self.push(incoming, head, &inner, product(along), span);

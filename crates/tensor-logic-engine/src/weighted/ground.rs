@@ -201,7 +201,7 @@ impl Maker {
 
     /// What must be there for a rule's body to hold in some world, beside its other guards.
     fn support(&mut self, term: &Term) -> Vec<Guard> {
-        let mut guards = Vec::new();
+        let (mut guards, mut squares) = (Vec::new(), Vec::new());
         for (read, denied) in factors(term) {
             if denied {
                 continue;
@@ -211,18 +211,34 @@ impl Maker {
             } else if self.program.tensor(read.tensor).style == Style::Round {
                 guards.push(there(read.tensor, read.arguments.clone()));
             } else {
-                for (place, argument) in read.arguments.iter().enumerate() {
-                    if let Argument::At(function) = argument {
-                        self.inside(read.tensor, place, function, &mut guards);
-                    }
-                }
+                squares.push(read);
             }
         }
         guards.extend(term.when.guards.iter().cloned());
+        for read in squares {
+            for (place, argument) in read.arguments.iter().enumerate() {
+                if let Argument::At(function) = argument {
+                    self.inside(read.tensor, place, function, &mut guards);
+                }
+            }
+        }
         guards
     }
 
-    /// An index function stays inside a place of a square tensor.
+    /// Whether a guard says which values an index takes.
+    fn binds(&self, guard: &Guard, index: IndexId) -> bool {
+        match guard {
+            Guard::Read(read) => {
+                let alone = |argument: &Argument| Argument::function(argument).and_then(IndexFn::alone);
+                self.program.tensor(read.tensor).style == Style::Round
+                    && read.arguments.iter().any(|argument| alone(argument) == Some(index))
+            }
+            Guard::Bind(bound, _) => *bound == index,
+            Guard::Not(_) | Guard::CompareIndex(..) | Guard::Compare(..) => false,
+        }
+    }
+
+    /// An index function stays inside a place of a square tensor, which gives an index its values that nothing else does.
     fn inside(&mut self, tensor: TensorId, place: usize, function: &IndexFn, guards: &mut Vec<Guard>) {
         let Some(domain) = self.program.tensor(tensor).places.get(place).and_then(|at| at.domain.clone())
         else {
@@ -234,9 +250,15 @@ impl Maker {
         {
             return;
         }
-        if let Domain::Interval { from, to } = domain
-            && let IndexFn::Index(_) | IndexFn::Const(Const::Int(_)) = function
-        {
+        let is_bound = match function {
+            IndexFn::Index(index) => {
+                matches!(self.program.index(*index).range, Range::Domain(_))
+                    || guards.iter().any(|guard| self.binds(guard, *index))
+            }
+            function => matches!(function, IndexFn::Const(Const::Int(_))),
+        };
+        if let (Domain::Interval { from, to }, true) = (&domain, is_bound) {
+            let (from, to) = (*from, *to);
             let number = |value| IndexFn::Const(Const::Int(value));
             guards.push(Guard::CompareIndex(Comparison::LessEqual, number(from), function.clone()));
             guards.push(Guard::CompareIndex(Comparison::LessEqual, function.clone(), number(to)));

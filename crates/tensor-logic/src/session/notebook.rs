@@ -196,6 +196,8 @@ impl Notebook {
         if threads == 0 {
             return Err(self.unsettled(Code::BadArgument, "there must be a thread"));
         }
+        let threads = training::threads::checked(threads);
+        let threads = threads.map_err(|error| self.unsettled(Code::BadArgument, &error.to_string()))?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
         let pool = pool.map_err(|error| self.unsettled(Code::BadArgument, &error.to_string()))?;
         self.settings.pool = Some(Arc::new(pool));

@@ -172,6 +172,49 @@ fn gradients_agree_three_ways() {
     assert!(failed.is_empty(), "{} of {} programs", failed.len(), PROGRAMS.len());
 }
 
+/// Indices that nothing declares: what binds them in an equation stands in it no more where its adjoints take parts of it.
+const UNDECLARED: &[&str] = &[
+    // Along an index that the argument lacks the same values stand again.
+    "k : 3\nW ~ [0.1, 0.7]\nT[i., k] = softmax(W[i])\nLoss = T[i, 0]^2\nLoss?",
+    "k : 3\nW ~ [0.1, 0.7]\nT[i., k] = softmax(W[i])\nLoss = T[i, k]^2 (k + 1)\nLoss?",
+    "k : 3\nW ~ [0.1, 0.7]\nT[i., k] = lnorm(W[i], 0.1)\nLoss = T[i, 0]^2 + T[1, 2]\nLoss?",
+    "k : 3\nW ~ [0.1, 0.7]\nT[i, k] = tanh(W[i])\nLoss = T[i, 0]^2\nLoss?",
+    "k : 3\nW ~ [0.1, 0.7]\nT[i., k] = 2 softmax(W[i]) (k + 1)\nLoss = T[i, k]^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nT[i, j, k] = softmax[i](W[i, j])\nLoss = T[i, k, k]^2\nLoss?",
+    // The axis is bound by a round reference.
+    "R(0) = 1; R(1) = 3\nW ~ 1.5\nT[j.] = softmax(W R(j))\nLoss = T[0]^2\nLoss?",
+    "R(0) = 1; R(1) = 3; R(3) = 2\nW ~ 1.5\nT[j.] = lnorm(W R(j), 0.1)\nLoss = T[0]^2 + T[3]\nLoss?",
+    "R(0, 1); R(1, 0); R(1, 1)\nW ~ [1, 2]\nT[j.] = softmax(R(j, k) W[k])\nLoss = (W[k] T[k])^2\nLoss?",
+    "S(0, 0) = 1; S(0, 1) = 2; S(1, 1) = 3; S(1, 0) = -1\nW ~ 0.4\nT[i, j.] = softmax(W S(i, j))\nLoss = T[i, j]^2 (i + 1)\nLoss?",
+    "S(0, 0) = 1; S(0, 2) = 2; S(1, 1) = 3; S(1, 0) = -1\nW ~ 0.4\nT[i, j.] = lnorm(W S(i, j), 0.2)\nLoss = T[i, j]^3 (i + j + 1)\nLoss?",
+    "j : 3\nR(0) = 1; R(2) = 3\nW ~ 1.5\nT[j.] = lnorm(W R(j), 0.1)\nLoss = T[0]^2 + T[2]\nLoss?",
+    "j : 3\nR(0) = 1; R(2) = 3\nW ~ 1.5\nT[j.] = softmax(W R(j))\nLoss = T[0]^2 + T[2]\nLoss?",
+    "E(0, 1); E(1, 0)\nW ~ [0.3, 0.9]\nT[i, j.] = softmax(W[j] | E(i, j))\nLoss = T[i, j]^2\nLoss?",
+    // A largest entry beside what binds an index of its own.
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(0); R(1)\nT = R(i) max[j](W[i, j])\nLoss = T^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(1)\nT = min[j](W[i, j]) R(i) 3\nLoss = T^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(0); R(1)\nT[i] = R(i) W[i, k] max[j](W[i, j])\nLoss = T[i]^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nX = [0.25, 0.5]\nV = [[1, 0], [2, 3]]\nT[j] = min[k](X[k] W[i, j]) V(i, j)\nLoss = T[j]^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nS(0, 5) = 2; S(1, 7) = 3\nT[i] = (S(i, m) 2)^2 max[j](W[i, j])\nLoss = T[i]^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(0); R(1)\nT[i] = max[j](W[i, j]) | R(i)\nLoss = T[i]^2\nLoss?",
+    "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(0); R(1)\nT = R(i) (avg[j](W[i, j]) + prod[j](W[i, j]) sum[j](W[j, i]))\nLoss = T^2\nLoss?",
+    // A guard computes an index.
+    "A ~ [0.3, 0.5]\nT(q) avg= A[m] | q = m + 1\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5]\nT(q) max= A[m] | q = m + 1\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5, 0.9]\nT(q) min= A[m] q | q = m / 2\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5, 0.9]\nT(q) *= A[m] | q = m / 2\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5]\nR(0) = 2; R(1) = 3\nT(q) avg= A[m] R(m) | q = m + 1\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5]\nT(q) : maxtimes\nT(q) <- A[m], q = m + 1\nLoss = T(a)^2\nLoss?",
+    "A ~ [0.3, 0.5]\nT(q) : tropical\nT(q) <- A[m], q = m + 1\nLoss = T(a)^2\nLoss?",
+];
+
+#[test]
+fn gradients_where_nothing_declares_an_index() {
+    let failed: Vec<&&str> =
+        UNDECLARED.iter().filter(|text| std::panic::catch_unwind(|| check(text)).is_err()).collect();
+    assert!(failed.is_empty(), "{} of {}: {failed:#?}", failed.len(), UNDECLARED.len());
+}
+
 /// What makes the tuples of a relation: alone, beside others, several bindings for a tuple, none for some, a recursion.
 const RELATIONS: &[&str] = &[
     "H(y, e) += F(E(x, y) X[x, d] W[d, e])",

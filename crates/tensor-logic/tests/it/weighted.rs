@@ -84,6 +84,12 @@ const LAST: &[&str] = &[
     "W(i) : prob\n@exclusive(P, 1)\nW(s) <- P[0, i], P[1, j], s = i + j",
     "W(i) : prob\n@exclusive(P, 1)\nW(s) <- P[0, i], P[1, j], s = i + j, T(A)\nW(s) <- P[0, s], not P[1, s]",
     "W(i) : prob\nW(i) <- P[i, j], P[i+1, j]",
+    // Nothing but an element binds an index.
+    "W(a) : prob\nW(a) <- P(a, b)",
+    "W(a) : prob\nW(a) <- P(_, a)\nW(a) <- P(a, a), not R(A)",
+    "W(a) : prob\nW(a+1) <- P(a, b), b < 1",
+    "W() : prob\nW() <- P(0, a), P(a, 1), T(x)",
+    "W(a) : topk(1000)\nW(a) <- P(0, a), P(b, a), b > 0",
     "W() <- T(x), S(x, y)\nN = W() - 1",
     "@exclusive(E, 1)\nW() <- T(x), not E(x, A)",
     "@exclusive(R, 0)\nW(x) <- R(x), not T(x)",

@@ -154,7 +154,7 @@ pub(crate) struct Sample {
     #[arg(long)]
     nodes: Option<usize>,
     /// Threads; 0 for all cores. The answer does not depend on it.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(0..=1024))]
     threads: usize,
 }
 

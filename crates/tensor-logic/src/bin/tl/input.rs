@@ -138,7 +138,7 @@ pub(crate) struct Evaluation {
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// The number of threads [default: one a core].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// The width of all numbers; programs that count keep 64 bits.
     #[arg(long, value_enum, default_value = "f64")]

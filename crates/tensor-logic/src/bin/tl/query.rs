@@ -46,7 +46,7 @@ pub(crate) struct Query {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The number of threads that draw samples, which changes no bit of the answer [default: one a core].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// Marginals by loopy belief propagation: exact on trees, an approximation elsewhere, for models of any size.
     #[arg(long, conflicts_with_all = ["marginals", "of", "map", "samples"])]
