@@ -265,3 +265,23 @@ fn a_model_that_no_machine_holds() {
     assert_eq!((found.0.as_str(), found.1, found.2), ("too-large", 1, 1), "{found:?}");
     assert!(found.3.contains("--loopy"), "{found:?}");
 }
+
+/// A query is answered in one way, and what is asked for twice is not half forgotten.
+#[test]
+fn directives_that_do_not_go_together_are_refused() {
+    for (directives, words) in [
+        ("@minimize(steps=2) @minimize(steps=3)", "twice"),
+        ("@minimize(steps=2) @sample(n=3)", "exclude each other"),
+        ("@sample(n=3) @minimize(steps=2)", "exclude each other"),
+        ("@sample(n=3) @embed", "exclude each other"),
+        ("@explain @explain", "twice"),
+    ] {
+        let text = format!("W ~ 2\nLoss = W^2\nLoss? {directives}\n");
+        let place = folder(&[("a.tl", text.as_bytes())]);
+        let (code, line, column, said) = refused(place.path(), &["run", "a.tl"]);
+        assert_eq!((&*code, line), ("unknown-directive", 3), "{said}");
+        assert!(column > 7 && said.contains(words), "{directives}: {said}");
+    }
+    let place = folder(&[("a.tl", b"W ~ 2\nLoss = W^2\nLoss? @minimize(steps=2) @explain\n")]);
+    assert_eq!(tl(place.path(), &["check", "a.tl"]).0, Some(0));
+}

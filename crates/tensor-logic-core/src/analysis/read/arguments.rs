@@ -160,14 +160,25 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
     }
 }
 
-/// What is drawn from a sum is no answer of embedding space.
+/// What is drawn from a sum is no answer of embedding space, and none of what is learned; nothing is asked for twice.
 fn either(directives: &[Directive], reports: &mut Vec<Refusal>) {
-    let place = |word: &str| directives.iter().position(|asked| asked.name.text == word);
-    if let (Some(embed), Some(sample)) = (place("embed"), place("sample"))
-        && let Some(later) = directives.get(embed.max(sample))
-    {
-        let message = "`@embed` and `@sample` exclude each other";
-        reports.push(Refusal::new(Code::UnknownDirective, later.name.span, message));
+    for (at, later) in directives.iter().enumerate() {
+        let (earlier, name) = (&directives[..at], later.name.text.as_str());
+        let excluded: &[&str] = match name {
+            "sample" => &["embed", "minimize"],
+            "embed" | "minimize" => &["sample"],
+            _ => &[],
+        };
+        for before in earlier.iter().map(|before| before.name.text.as_str()) {
+            let message = match before == name {
+                true => format!("`@{name}` stands here twice"),
+                false if excluded.contains(&before) => {
+                    format!("`@{before}` and `@{name}` exclude each other")
+                }
+                false => continue,
+            };
+            reports.push(Refusal::new(Code::UnknownDirective, later.name.span, message));
+        }
     }
 }
 
