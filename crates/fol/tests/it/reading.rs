@@ -346,7 +346,7 @@ fn no_input_panics() {
 /// Texts of one file: names are shared, and are none that a later text writes; variables are those of their text.
 #[test]
 fn texts_that_are_read_together_have_their_names_in_common() {
-    let texts = ["∀u (A(u, k) → P0(u))", "∀w B(f(w), c1)", "A(g(k), u:Town)", "(A(", "P1(x9)"];
+    let texts = ["∀u (A(u, k) → P0(u))", "∀w B(f(w), c1)", "∀u:Town A(g(k), u)", "(A(", "P1(x9)"];
     let mut together = fol::read::Together::of(texts);
     let mut read = |text: &str| {
         together.parse(text, Mode::Strict).map(|parsed| print(&parsed.text, Style::Ascii)).map_err(|r| r.kind)
@@ -355,6 +355,6 @@ fn texts_that_are_read_together_have_their_names_in_common() {
     let alone = |text: &str| print(&parse(text, Source::Text, Mode::Strict).unwrap().text, Style::Ascii);
     assert_eq!(found[0], Ok(alone("∀u (P2(u, c0) → P0(u))")));
     assert_eq!(found[1], Ok(alone("∀w P3(f0(w), c1)")));
-    assert_eq!(found[2], Ok(alone("P2(f1(c0), u:s0)")));
-    assert_eq!((found[3].clone(), found[4].clone()), (Err(Kind::Truncated), Ok(alone("P1(x9)"))));
+    assert_eq!(found[2], Ok(alone("∀u:s0 P2(f1(c0), u)")));
+    assert_eq!((found[3].clone(), found[4].clone()), (Err(Kind::UnexpectedEnd), Ok(alone("P1(x9)"))));
 }
