@@ -376,10 +376,12 @@ impl Session {
                 if stretch.components.last() != Some(&at) || self.machine.done_again(stretch)? {
                     continue;
                 }
-                // It is not what it was.
+                // It is not what it was. What is done one by one now stands between others, and may read some of them.
                 for at in stretches.remove(within).components {
                     self.made.remove(&at);
-                    self.up_to_date((at, &components[at]), request, (goals, needed), given)?;
+                    if self.up_to_date((at, &components[at]), request, (goals, needed), given)? {
+                        evaluated.push(at);
+                    }
                 }
                 stretches.failed += 1;
                 continue;
@@ -402,6 +404,7 @@ impl Session {
                 return Err(falls(&program, *of, &least.tuple(at)));
             }
         }
+        evaluated.sort_unstable();
         self.join(&mut stretches, &evaluated, goals, needed);
         self.stretches.keep(stretches);
         self.bytes = self.machine.kept_bytes();

@@ -415,4 +415,43 @@ Loss = (Y(s) - T(s))^2
             assert_eq!(all[2 * at..2 * at + 2], own, "{number}");
         }
     }
+
+    /// A stretch that does not hold is evaluated one by one; others that are joined then must not run across it.
+    #[test]
+    fn what_no_stretch_does_any_more_is_done_in_its_place() {
+        let text = "d, e : 2
+E(0, 0, 1, 0); E(0, 1, 0, 1); E(0, 1, 1, 0); E(1, 0, 1, 0); E(1, 1, 0, 1)
+N(s, x) <- E(s, x, y, b)
+T(0) = 1; T(1) = -2
+W[d, e] ~ 1
+L0[s, x, d] = N(s, x) tanh(W[x, d])
+A1[s, x, e] = W[e, d] L0[s, x, d]
+L1[s, x, e] avg= E(s, x, y, b) tanh(A1[s, x, e] + A1[s, y, e] + W[b, e])
+A2[s, x, e] = W[e, d] L1[s, x, d]
+L2[s, x, e] avg= E(s, x, y, b) tanh(A2[s, x, e] + A2[s, y, e] + W[b, e])
+Y(s) avg= N(s, x) sig(W[0, d] L2[s, x, d])
+Loss = (Y(s) - T(s))^2
+";
+        let program = analysed(text);
+        let goal = named(&program, "Loss");
+        let mut adjoint = adjoint(&program, goal, &[named(&program, "W")]);
+        for index in adjoint.program.indices.iter_mut().filter(|index| index.name.starts_with('s')) {
+            index.range = Range::Domain(Domain::listed([Const::Int(0)]));
+        }
+        let goals = [goal, adjoint.gradients[0].unwrap()];
+        let numbers = [0.5, -1.0, 0.2, 0.25, -0.75, 0.1, 0.3];
+        let mut engine = Fast::default();
+        let (all, members) = asked(&mut engine, &adjoint.program, &goals, &numbers);
+        assert!(members >= 15, "of the components {members} are done as one");
+        for (at, number) in numbers.iter().enumerate() {
+            let (own, _) = asked(&mut Fast::default(), &adjoint.program, &goals, &[*number]);
+            for (found, wanted) in all[2 * at..2 * at + 2].iter().zip(&own) {
+                let close = |(a, b): (&u64, &u64)| {
+                    let (a, b) = (f64::from_bits(*a), f64::from_bits(*b));
+                    (a - b).abs() <= 1e-12 * b.abs().max(1.0)
+                };
+                assert!(found.iter().zip(wanted).all(close), "{at}: {number}");
+            }
+        }
+    }
 }
