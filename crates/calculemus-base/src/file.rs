@@ -60,12 +60,13 @@ impl Whole {
     /// # Errors
     /// What the file system says.
     pub fn create(path: &Path) -> std::io::Result<Self> {
-        let path = &followed(path)?;
+        // The system is asked, and no link read: that of an open pipe, as behind `/dev/stdout`, names no path.
         let is_special = std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());
         if is_special {
             let there = Place::There(File::options().write(true).open(path)?);
-            return Ok(Self { path: path.clone(), writer: BufWriter::with_capacity(1 << 18, there) });
+            return Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 18, there) });
         }
+        let path = &followed(path)?;
         let mut builder = tempfile::Builder::new();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let builder = builder.prefix(&*name).suffix(TEMPORARY);
@@ -273,6 +274,13 @@ mod tests {
         write(&pipe, b"through").unwrap();
         assert_eq!(reader.join().unwrap(), b"through");
         assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        write(Path::new(&open), b"through").unwrap();
+        drop(writer);
+        let mut found = Vec::new();
+        std::io::Read::read_to_end(&mut reader, &mut found).unwrap();
+        assert_eq!(found, b"through");
     }
 
     #[cfg(unix)]

@@ -140,7 +140,7 @@ impl Builder {
     }
 }
 
-/// Whether a read has places for these indices and no others: along further ones the same values stand again.
+/// Whether a read has places for none but these indices: along further ones the same values stand again.
 fn is_over(stored: &Expr, indices: &[IndexId]) -> bool {
     let Expr::Read(read) = stored else { return false };
     let own = |argument: &Argument| {
