@@ -68,7 +68,7 @@ impl Problem {
     /// What the reader refuses, and a sequent.
     pub fn read_satisfiable<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
         let pieces: Vec<&str> = texts.into_iter().map(|text| text.trim_end().trim_end_matches('.')).collect();
-        let parsed = checked(&pieces.join(". "))?;
+        let parsed = checked(&pieces.join(JOINED))?;
         let premises = statements(&parsed.text.statements).map_err(|refusal| place(&parsed, refusal))?;
         Self::new(premises, None)
     }
@@ -81,6 +81,30 @@ impl Problem {
     pub fn check_sorts(text: &str) -> Result<(), Refusal> {
         let parsed = parse(text, Source::Text, Mode::Lenient)?;
         check(&parsed, &Options { overloaded: true, sorts: true, ..Options::default() }).map(drop)
+    }
+
+    /// The same of texts that are read together, as by [`Problem::read_satisfiable`].
+    ///
+    /// # Errors
+    /// As of [`Problem::check_sorts`], with the number of the text and the place in it.
+    pub fn check_sorts_together<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), (usize, Refusal)> {
+        let pieces: Vec<&str> = texts.into_iter().map(|text| text.trim_end().trim_end_matches('.')).collect();
+        let Err(mut refusal) = Self::check_sorts(&pieces.join(JOINED)) else { return Ok(()) };
+        let starts = pieces.iter().scan(0, |next, piece| {
+            let start = *next;
+            *next += piece.len() + JOINED.len();
+            Some(start)
+        });
+        let starts: Vec<usize> = starts.collect();
+        let from = refusal.span.map_or(0, |(from, _)| from);
+        let at = starts.iter().rposition(|start| *start <= from).unwrap_or(0);
+        let start = starts.get(at).copied().unwrap_or(0);
+        refusal.span = refusal.span.map(|(from, to)| (from - start, to - start));
+        // Its token is counted from the beginning of them all.
+        refusal.token = refusal.token.filter(|_| at == 0);
+        Err((at, refusal))
     }
 
     /// The premises.
@@ -101,6 +125,9 @@ impl Problem {
         Text { statements: vec![sequent], terminated: false }
     }
 }
+
+/// What stands between texts that are read together.
+const JOINED: &str = ". ";
 
 /// Reads a text and checks its definitions. An index with two arities is two symbols.
 fn checked(text: &str) -> Result<Parsed, Refusal> {

@@ -103,6 +103,8 @@ fn spent(limit: Limit) -> Verdict {
 enum Stage {
     /// Models of these sizes.
     Models(usize, usize),
+    /// Models of the sizes whose stages were too short, and of these.
+    Rest(usize, usize),
     /// Saturation, from where it was left.
     Saturation,
 }
@@ -117,7 +119,7 @@ const STAGES: [(Stage, u64, u64); 8] = [
     (Stage::Saturation, 30_000, 60),
     (Stage::Models(5, 6), 30_000, 50),
     (Stage::Saturation, u64::MAX, 80),
-    (Stage::Models(7, 16), u64::MAX, 100),
+    (Stage::Rest(7, 16), u64::MAX, 100),
 ];
 /// The share of a limit that clauses without functions get to be decided over their constants, in percent.
 const GROUND: u64 = 70;
@@ -144,22 +146,28 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
     }
     let mut saturation = Saturation::new(&clauses);
     let (mut saturated, mut full) = (false, false);
-    let mut looked_at_all = true;
+    // Sizes that were not looked at to the end, and whether there are such that cannot be.
+    let (mut left, mut beyond) = (Vec::new(), false);
     for (stage, steps, percent) in STAGES {
         let mut part = budget.part(steps, percent);
         match stage {
-            Stage::Models(from, to) => {
-                for size in from..=to {
+            Stage::Models(from, to) | Stage::Rest(from, to) => {
+                let mut sizes: Vec<usize> = (from..=to).collect();
+                if matches!(stage, Stage::Rest(..)) {
+                    sizes.splice(0..0, std::mem::take(&mut left));
+                }
+                let mut sizes = sizes.into_iter();
+                while let Some(size) = sizes.next() {
                     match finite::model_of_size(&clauses, size, &mut part) {
                         Ok(Looked::Model(model)) => {
                             budget.add(&part);
                             return Verdict::Refuted(model.of_problem(problem));
                         }
                         Ok(Looked::None) => {}
-                        Ok(Looked::Beyond) => looked_at_all = false,
+                        Ok(Looked::Beyond) => beyond = true,
                         Err(Spent) => {
-                            looked_at_all = false;
-                            break;
+                            left.push(size);
+                            left.extend(sizes.by_ref());
                         }
                     }
                 }
@@ -181,6 +189,7 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
         }
     }
     // Something is left of the budget: what ended the search is not that.
+    let looked_at_all = !beyond && left.is_empty();
     unknown(match (saturated, looked_at_all) {
         (true, true) => Reason::NoSmallModel,
         (true, false) => Reason::SmallModels,

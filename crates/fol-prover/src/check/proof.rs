@@ -5,7 +5,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use fol::ast::{Formula, Variable};
+use fol::ast::{Formula, Predicate, Variable};
 
 use super::Fault;
 use super::clauses::{clauses, free};
@@ -42,13 +42,18 @@ fn ensure(holds: bool, reason: &str) -> Result<(), Fault> {
 
 fn definitions(problem: &Problem, proof: &Proof) -> Result<(), Fault> {
     let given: Vec<&Formula> = problem.premises().iter().chain(problem.conclusion()).collect();
-    let mut names = BTreeSet::new();
+    let mut names: BTreeSet<_> = proof.definitions.iter().map(|definition| definition.predicate).collect();
+    ensure(names.len() == proof.definitions.len(), "the name of a definition is not new")?;
+    for formula in &given {
+        ensure(!mentions(formula, &names), "the name of a definition is not new")?;
+    }
+    // A body holds earlier names alone, whether or not a formula holds its own: what is defined by itself says more than that
+    // there is such a name.
     for definition in &proof.definitions {
+        ensure(!mentions(&definition.body, &names), "a definition mentions itself or a later one")?;
+        names.remove(&definition.predicate);
         let distinct: BTreeSet<&Variable> = definition.parameters.iter().collect();
         ensure(distinct.len() == definition.parameters.len(), "a definition repeats a parameter")?;
-        let new =
-            names.insert(definition.predicate) && !given.iter().any(|formula| mentions(formula, definition));
-        ensure(new, "the name of a definition is not new")?;
     }
     ensure(given.len() == proof.formulas.len(), "there are other formulas than those of the problem")?;
     let same =
@@ -59,12 +64,12 @@ fn definitions(problem: &Problem, proof: &Proof) -> Result<(), Fault> {
     )
 }
 
-fn mentions(formula: &Formula, definition: &Definition) -> bool {
+fn mentions(formula: &Formula, names: &BTreeSet<Predicate>) -> bool {
     match formula {
-        Formula::Predicate(p, _) => *p == definition.predicate,
+        Formula::Predicate(p, _) => names.contains(p),
         Formula::Truth(_) | Formula::Relation(..) => false,
-        Formula::Not(body) | Formula::Quantified(_, _, _, body) => mentions(body, definition),
-        Formula::Binary(_, left, right) => mentions(left, definition) || mentions(right, definition),
+        Formula::Not(body) | Formula::Quantified(_, _, _, body) => mentions(body, names),
+        Formula::Binary(_, left, right) => mentions(left, names) || mentions(right, names),
     }
 }
 

@@ -3,7 +3,7 @@
 use fol::ast::{Formula, Predicate, Variable};
 use fol_prover::logic::{Atom, Clause, FunctionSymbol, Literal, PredicateSymbol, Term};
 use fol_prover::model::Model;
-use fol_prover::proof::{Origin, Proof, Rule};
+use fol_prover::proof::{Definition, Origin, Parent, Proof, Rule, Step};
 use fol_prover::prove::EVALUATIONS;
 use fol_prover::random::{Shape, problem};
 use fol_prover::{Limit, Problem, Verdict, check_model, check_proof, prove};
@@ -187,13 +187,57 @@ fn changed_definitions_are_refused() {
     assert_eq!(refused(|proof| proof.definitions[0].body = Formula::Truth(true)), other);
     assert!(!refused(|proof| proof.definitions.reverse()).is_empty());
     assert_eq!(refused(|proof| drop(proof.definitions.pop())), other);
-    assert_eq!(refused(|proof| proof.definitions[0].body = proof.definitions[0].name()), other);
+    let circle = "a definition mentions itself or a later one";
+    assert_eq!(refused(|proof| proof.definitions[0].body = proof.definitions[0].name()), circle);
     assert_eq!(
         refused(|proof| proof.definitions[0].parameters = vec![Variable(0), Variable(0)]),
         "a definition repeats a parameter"
     );
     assert_eq!(refused(|proof| proof.formulas[0] = Formula::Truth(false)), other);
     assert_eq!(refused(|proof| proof.formulas.clear()), "there are other formulas than those of the problem");
+}
+
+/// What is defined by itself says more than that there is such a name, also where no formula holds it.
+#[test]
+fn definitions_go_in_no_circle() {
+    let problem = Problem::read("⊢ ⊥").unwrap();
+    let name = |number| Formula::Predicate(Predicate(number), vec![]);
+    let not = |formula| Formula::Not(Box::new(formula));
+    let definition = |number, body| Definition { predicate: Predicate(number), parameters: vec![], body };
+    let atom = |number| Atom::Predicate(PredicateSymbol::Predicate(Predicate(number), 0), vec![]);
+    let literal = |number, positive| Literal { positive, atom: atom(number) };
+    let step = |rule, parents, literals| Step { rule, parents, equality: vec![], clause: Clause(literals) };
+    let input = |origin, literals| step(Rule::Input(origin, 0), vec![], literals);
+    let join = |one, other| {
+        let parents = [one, other].map(|step| Parent { step, substitution: vec![] });
+        step(Rule::Resolution, parents.to_vec(), vec![])
+    };
+    let proof = |definitions, steps| Proof {
+        definitions,
+        formulas: vec![problem.conclusion().unwrap().clone()],
+        steps,
+    };
+    // P9 ≔ ¬P9 is refuted by its own two halves.
+    let own = proof(
+        vec![definition(9, not(name(9)))],
+        vec![
+            input(Origin::Unfold(0), vec![literal(9, false)]),
+            input(Origin::Fold(0), vec![literal(9, true)]),
+            join(0, 1),
+        ],
+    );
+    // P8 ≔ P9 and P9 ≔ ¬P8.
+    let two = proof(
+        vec![definition(8, name(9)), definition(9, not(name(8)))],
+        vec![input(Origin::Unfold(0), vec![literal(8, false), literal(9, true)])],
+    );
+    for proof in [own, two] {
+        let fault = check_proof(&problem, &proof).unwrap_err();
+        assert_eq!(fault.reason, "a definition mentions itself or a later one");
+    }
+    // Names in the order in which they are defined are well.
+    let chain = proof(vec![definition(8, Formula::Truth(true)), definition(9, not(name(8)))], vec![]);
+    assert_eq!(check_proof(&problem, &chain).unwrap_err().reason, "the last clause is not empty");
 }
 
 /// A name must take the variables that are bound where it stands.
@@ -207,8 +251,7 @@ fn a_name_without_its_parameter_is_refused() {
     let mut formulas: Vec<Formula> = problem.premises().iter().chain(problem.conclusion()).cloned().collect();
     // ∀x Q(x) written as ∀x D with D ≔ Q(x): x would be a parameter, one element.
     let Formula::Quantified(_, x, _, inner) = &mut formulas[2] else { panic!() };
-    let definition =
-        fol_prover::proof::Definition { predicate: Predicate(9), parameters: vec![], body: *inner.clone() };
+    let definition = Definition { predicate: Predicate(9), parameters: vec![], body: *inner.clone() };
     **inner = name;
     assert_eq!(*x, Variable(0));
     assert!(matches!(body, Formula::Predicate(..)));
@@ -224,15 +267,10 @@ fn an_empty_proof_is_none() {
         Proof { definitions: vec![], formulas: vec![problem.conclusion().unwrap().clone()], steps: vec![] };
     assert_eq!(check_proof(&problem, &proof).unwrap_err().reason, "the last clause is not empty");
     // The empty clause from nothing, and from itself.
-    let step = |parents| fol_prover::proof::Step {
-        rule: Rule::Resolution,
-        parents,
-        equality: vec![],
-        clause: Clause(vec![]),
-    };
+    let step = |parents| Step { rule: Rule::Resolution, parents, equality: vec![], clause: Clause(vec![]) };
     proof.steps = vec![step(vec![])];
     assert!(check_proof(&problem, &proof).is_err());
-    proof.steps = vec![step(vec![fol_prover::proof::Parent { step: 0, substitution: vec![] }])];
+    proof.steps = vec![step(vec![Parent { step: 0, substitution: vec![] }])];
     assert_eq!(check_proof(&problem, &proof).unwrap_err().reason, "a parent is no earlier step");
 }
 

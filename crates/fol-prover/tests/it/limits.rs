@@ -202,3 +202,19 @@ fn the_reason_is_true() {
         format!("¬c=d, {binders}(P({}) ∨ x0=c ∨ x1=d) ⊢ P({})", names.join(","), vec!["d"; 13].join(","));
     assert!(matches!(reason(&many, 100_000), Reason::SmallModels | Reason::Steps));
 }
+
+/// A size whose stage was too short is looked at again: more steps find what is there.
+#[test]
+fn more_steps_find_a_small_model() {
+    let facts: Vec<String> = (0..1500).map(|i| format!("P{i}(f0(c))")).collect();
+    let many = format!("∀x ∀y x = y, {} ⊢ Q(f0(c))", facts.join(", "));
+    let binders: String = (0..12).map(|i| format!("∃!x{i} ")).collect();
+    let names: Vec<String> = (0..12).map(|i| format!("x{i}")).collect();
+    let unique = format!("⊢ ¬{binders}R({})", names.join(","));
+    for text in [many, unique] {
+        let problem = Problem::read(&text).unwrap();
+        let found = prove(&problem, Limit::Steps(100_000_000)).verdict;
+        assert!(matches!(found, Verdict::Refuted(_)), "{text:.60}: {found:?}");
+        assert_eq!(checked(&problem, &found), "refuted");
+    }
+}

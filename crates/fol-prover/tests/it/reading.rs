@@ -49,6 +49,13 @@ fn sorts_that_contradict_are_named_where_that_is_asked() {
     let text = "∀x:S0 P(x), ∃x:S1 P(x) ⊢ ∃x P(x)";
     assert_eq!(Problem::check_sorts(text).unwrap_err().kind, Kind::SortMismatch);
     assert!(Problem::check_sorts("∀x:S0 P(x) ⊢ ∀y:S0 P(y)").is_ok());
+    // Texts that are read together clash together, at the place in the later one.
+    let texts = ["∀x:S0 P(x).", "Q(c)", "∀x:S1 P(x)"];
+    let one = Problem::check_sorts_together(texts).unwrap_err();
+    assert_eq!((one.0, one.1.kind), (2, Kind::SortMismatch));
+    let (from, to) = one.1.span.unwrap();
+    assert!(from < to && to <= texts[2].len() && texts[2].is_char_boundary(from), "{from} {to}");
+    assert!(Problem::check_sorts_together(["∀x:S0 P(x)", "∀y:S0 P(y)"]).is_ok());
     // As guards they have a meaning all the same.
     assert_eq!(verdict(text), "entailed");
 }

@@ -88,6 +88,9 @@ impl Cli {
                 Problem::read_satisfiable([text.as_str()]).map_err(|refusal| (at, refusal))?;
             }
         }
+        if self.sorts && self.satisfiable {
+            Problem::check_sorts_together(texts.iter().map(String::as_str))?;
+        }
         let last = texts.len().saturating_sub(1);
         let problem = if self.satisfiable {
             Problem::read_satisfiable(texts.iter().map(String::as_str))
