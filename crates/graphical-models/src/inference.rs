@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::nest::{BLOCK, Folding, Table, folds, held};
+use crate::nest::{BLOCK, Folding, Table, are_near, folds, held};
 use crate::order::{Order, best};
 use crate::{Failure, Model, VariableId};
 
@@ -197,7 +197,7 @@ impl Model {
                 (true, Some(value)) => log += value.ln(),
                 _ => {
                     log += moderate(&mut values);
-                    tables.push(Table { scope, values });
+                    tables.push(Table::new(scope, values));
                 }
             }
         }
@@ -234,13 +234,19 @@ impl Model {
 
 /// Numbers in a table between these, in powers of two, are multiplied as they are.
 const MODERATE: i32 = 32;
+/// What is smaller, in powers of two, has fewer digits.
+const LEAST: f64 = -1000.0;
 /// Products of tables over the same variables may have so many powers of two, on either side, before they are made by logarithms.
 const TOGETHER: f64 = 512.0;
 
 /// Divides a table whose largest number is far from 1 by a power of two, which loses nothing; the logarithm of that.
 fn moderate(values: &mut [f64]) -> f64 {
     let power = values.iter().fold(0.0, |most: f64, value| most.max(*value)).log2().floor();
-    if !power.is_finite() || power.abs() <= f64::from(MODERATE) {
+    let least =
+        values.iter().filter(|value| **value > 0.0).fold(f64::INFINITY, |least, value| least.min(*value));
+    // Numbers too far from each other are left to logarithms.
+    let lost = least.log2() - power < LEAST;
+    if !power.is_finite() || power.abs() <= f64::from(MODERATE) || lost {
         return 0.0;
     }
     // In two steps: 2⁻¹⁰⁷⁴ has no inverse.
@@ -273,10 +279,10 @@ fn gathered(tables: Vec<Table>) -> (Vec<Table>, f64) {
         let Some((first, others)) = group.split_first() else { continue };
         let sum = |cell: usize| group.iter().map(|at| tables[*at].values[cell].ln()).sum::<f64>();
         let logs: Vec<f64> = (0..tables[*first].values.len()).map(sum).collect();
-        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let most = if most.is_finite() { most } else { 0.0 };
-        log += most;
-        tables[*first].values = logs.into_iter().map(|log| (log - most).exp()).collect();
+        let scope = std::mem::take(&mut tables[*first].scope);
+        let mut product = Table { scope, values: logs, logs: true };
+        log += product.normalise();
+        tables[*first] = product;
         others.iter().for_each(|at| gone[*at] = true);
     }
     let mut at = 0..;
@@ -309,7 +315,7 @@ fn fits(
     if within(8.0 * (kept + 4.0 * BLOCK as f64 * (kept + cells(asked))), limits).is_ok() {
         return Ok(());
     }
-    let messages: Vec<Table> = scopes.into_iter().map(|scope| Table { scope, values: Vec::new() }).collect();
+    let messages: Vec<Table> = scopes.into_iter().map(|scope| Table::new(scope, Vec::new())).collect();
     let mut most = 0.0_f64;
     for (clique, message) in cliques.iter().zip(&messages) {
         let mut inputs = inputs(clique, tables, &messages);
@@ -396,15 +402,14 @@ pub(crate) fn upward(
         let clique = &cliques[*at];
         let inputs = inputs(clique, tables, &messages);
         let mut message = folds(folding, sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
-        let most = message.values.iter().fold(0.0, |most: f64, value| most.max(*value));
+        let most = message.normalise();
+        if most == f64::NEG_INFINITY {
+            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+        }
         if !most.is_finite() {
             return Err(beyond());
         }
-        if most <= 0.0 {
-            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
-        }
-        message.values.iter_mut().for_each(|value| *value /= most);
-        log += most.ln();
+        log += most;
         messages[*at] = message;
     }
     Ok(Upward { order, messages, log })
@@ -427,15 +432,17 @@ fn most_probable(
     for at in up.order.iter().rev() {
         let clique = &cliques[*at];
         let inputs = inputs(clique, tables, &up.messages);
+        let near = are_near(&inputs);
         let product = |states: &[usize]| -> f64 {
             let entry = |table: &&Table| {
                 let place = table
                     .scope
                     .iter()
                     .fold(0, |place, variable| place * sizes[*variable] + states[*variable]);
-                table.values[place]
+                if near { table.values[place] } else { table.log(place) }
             };
-            inputs.iter().map(entry).product()
+            let entries = inputs.iter().map(entry);
+            if near { entries.product() } else { entries.sum() }
         };
         let cells: usize = clique.own.iter().map(|variable| sizes[*variable]).product();
         let mut best: Option<(f64, Vec<usize>)> = None;
@@ -481,14 +488,23 @@ fn calibrated(
             down[*child] = belief;
         }
         for (variable, belief) in clique.own.iter().zip(beliefs) {
-            let sum: f64 = belief.values.iter().sum();
-            if sum <= 0.0 || !sum.is_finite() {
-                return Err(beyond());
-            }
-            found[*variable] = belief.values.iter().map(|value| value / sum).collect();
+            found[*variable] = distribution(belief)?;
         }
     }
     Ok((found, log))
+}
+
+/// What a clique believes, as numbers that sum to one.
+pub(crate) fn distribution(mut belief: Table) -> Result<Vec<f64>, Failure> {
+    if belief.logs {
+        belief.normalise();
+        belief.be_numbers();
+    }
+    let sum: f64 = belief.values.iter().sum();
+    if sum <= 0.0 || !sum.is_finite() {
+        return Err(beyond());
+    }
+    Ok(belief.values.iter().map(|value| value / sum).collect())
 }
 
 /// What is refused where products have left the numbers.
@@ -498,6 +514,17 @@ pub(crate) fn beyond() -> Failure {
 
 /// What a clique believes of the variables that it shares with a child, without what the child sent; the largest was 1.
 pub(crate) fn without(belief: &mut Table, sent: &Table) {
+    if belief.logs || sent.logs {
+        let logs = (0..belief.values.len()).map(|at| match sent.log(at) {
+            f64::NEG_INFINITY => f64::NEG_INFINITY,
+            sent => belief.log(at) - sent,
+        });
+        let values = logs.collect();
+        let scope = std::mem::take(&mut belief.scope);
+        *belief = Table { scope, values, logs: true };
+        belief.normalise();
+        return;
+    }
     let most = belief.values.iter().fold(0.0, |most: f64, value| most.max(*value));
     for (value, sent) in belief.values.iter_mut().zip(&sent.values) {
         // What the child cannot be, nobody needs.

@@ -3,7 +3,7 @@
 //! Enter at [`Model::joint`]. The order of elimination is looked for as if one more factor held these variables, so that a
 //! clique has all of them. Messages go up as ever, and down only from the root to that clique.
 
-use crate::inference::{Clique, Limits, Planned, beyond, inputs, upward, within, without};
+use crate::inference::{Clique, Limits, Planned, distribution, inputs, upward, within, without};
 use crate::nest::{Folding, Table, folds};
 use crate::{Failure, Model, VariableId};
 
@@ -92,10 +92,5 @@ fn together(
             down = Some(std::mem::take(&mut belief));
         }
     }
-    let sum: f64 = belief.values.iter().sum();
-    if sum <= 0.0 || !sum.is_finite() {
-        return Err(beyond());
-    }
-    belief.values.iter_mut().for_each(|value| *value /= sum);
-    Ok((belief.values, up.log))
+    Ok((distribution(belief)?, up.log))
 }

@@ -6,6 +6,7 @@
 use crate::graph::{Graph, Shapes};
 use crate::inference::{Limits, within};
 use crate::lanes::{Lanes, Pace};
+use crate::nest::Table;
 use crate::{Failure, Model, VariableId};
 
 /// When to stop, and how fast to go.
@@ -59,7 +60,8 @@ impl Model {
         if options.tolerance.is_nan() || options.tolerance < 0.0 {
             return Err(Failure::Question(format!("{} is no tolerance", options.tolerance)));
         }
-        let reduced = self.reduced(evidence)?;
+        let mut reduced = self.reduced(evidence)?;
+        reduced.tables.iter_mut().for_each(Table::be_numbers);
         let graph = Graph::new(&reduced);
         // Tables and messages, each once more in lanes, with a place for each message.
         within(6.0 * 8.0 * (graph.cells() + graph.messages()), &options.limits)?;

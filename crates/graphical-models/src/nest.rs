@@ -4,50 +4,195 @@
 //! multiplied in as soon as its variables are bound, so that a product of 0 ends the loops below, and a sum goes to the
 //! table that it belongs to as soon as none of that one's variables is bound any more deeply.
 
+use std::f64::consts::LN_2;
+
 /// Numbers for the states of some variables; the last of them moves fastest.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) scope: Vec<usize>,
     pub(crate) values: Vec<f64>,
+    /// Whether the values are natural logarithms, because the numbers are further apart than [`FAR`].
+    pub(crate) logs: bool,
+}
+
+/// Numbers so many powers of two from each other, or from 1, are multiplied as they are: what is larger, logarithms hold.
+pub(crate) const FAR: f64 = 950.0;
+
+impl Table {
+    pub(crate) fn new(scope: Vec<usize>, values: Vec<f64>) -> Table {
+        Table { scope, values, logs: false }
+    }
+
+    /// A number, as its logarithm.
+    pub(crate) fn log(&self, at: usize) -> f64 {
+        if self.logs { self.values[at] } else { self.values[at].ln() }
+    }
+
+    /// Divides by the largest number; the logarithm of that, which is that of 0 where all are. Logarithms become numbers
+    /// where these are near enough.
+    pub(crate) fn normalise(&mut self) -> f64 {
+        if !self.logs {
+            let most = self.values.iter().fold(0.0, |most: f64, value| most.max(*value));
+            if most > 0.0 {
+                self.values.iter_mut().for_each(|value| *value /= most);
+            }
+            return most.ln();
+        }
+        let most = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if most == f64::NEG_INFINITY {
+            return most;
+        }
+        self.values.iter_mut().for_each(|value| *value -= most);
+        let finite = self.values.iter().filter(|value| value.is_finite());
+        if finite.fold(0.0, |least: f64, value| least.min(*value)) > -FAR * LN_2 {
+            self.be_numbers();
+        }
+        most
+    }
+
+    /// Numbers in the place of logarithms, 0 where one is too small.
+    pub(crate) fn be_numbers(&mut self) {
+        if std::mem::take(&mut self.logs) {
+            self.values.iter_mut().for_each(|value| *value = value.exp());
+        }
+    }
+
+    /// The smallest and the largest logarithm, to the base of two, of what is not 0.
+    fn ends(&self) -> (f64, f64) {
+        let ends = (f64::INFINITY, 0.0_f64);
+        let (least, most) = self.values.iter().fold(ends, |(least, most), value| {
+            (if *value > 0.0 { least.min(*value) } else { least }, most.max(*value))
+        });
+        if most > 0.0 { (least.log2(), most.log2()) } else { (0.0, 0.0) }
+    }
+}
+
+/// Whether no product of numbers of these tables, one of each or fewer, leaves what doubles hold, nor do two such products lie
+/// further apart than that.
+pub(crate) fn are_near(tables: &[&Table]) -> bool {
+    let (mut apart, mut away) = (0.0, 0.0);
+    for table in tables {
+        if table.logs {
+            return false;
+        }
+        let (least, most) = table.ends();
+        apart += most - least;
+        away += most.abs().max(least.abs());
+    }
+    apart <= FAR && away <= FAR
+}
+
+/// What products and sums are made of.
+trait Number: Copy {
+    const ZERO: Self;
+    const ONE: Self;
+    const LOGS: bool;
+    /// A number of a table.
+    fn of(table: &Table, at: usize) -> Self;
+    /// As a table has it.
+    fn value(self) -> f64;
+    fn times(self, other: Self) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn larger(self, other: Self) -> Self;
+    fn is_zero(self) -> bool;
+}
+
+impl Number for f64 {
+    const ZERO: f64 = 0.0;
+    const ONE: f64 = 1.0;
+    const LOGS: bool = false;
+    #[inline(always)]
+    fn of(table: &Table, at: usize) -> f64 {
+        table.values[at]
+    }
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn times(self, other: f64) -> f64 {
+        self * other
+    }
+    #[inline(always)]
+    fn plus(self, other: f64) -> f64 {
+        self + other
+    }
+    #[inline(always)]
+    fn larger(self, other: f64) -> f64 {
+        self.max(other)
+    }
+    #[inline(always)]
+    fn is_zero(self) -> bool {
+        self == 0.0
+    }
+}
+
+/// A number by its natural logarithm.
+#[derive(Debug, Clone, Copy)]
+struct Log(f64);
+
+impl Number for Log {
+    const ZERO: Log = Log(f64::NEG_INFINITY);
+    const ONE: Log = Log(0.0);
+    const LOGS: bool = true;
+    fn of(table: &Table, at: usize) -> Log {
+        Log(table.log(at))
+    }
+    fn value(self) -> f64 {
+        self.0
+    }
+    fn times(self, other: Log) -> Log {
+        Log(self.0 + other.0)
+    }
+    fn plus(self, other: Log) -> Log {
+        let (most, least) = if self.0 > other.0 { (self.0, other.0) } else { (other.0, self.0) };
+        if least == f64::NEG_INFINITY { Log(most) } else { Log(most + (least - most).exp().ln_1p()) }
+    }
+    fn larger(self, other: Log) -> Log {
+        Log(self.0.max(other.0))
+    }
+    fn is_zero(self) -> bool {
+        self.0 == f64::NEG_INFINITY
+    }
 }
 
 /// A block has about so many numbers.
 pub(crate) const BLOCK: usize = 256;
 
 /// A table that is multiplied in.
-struct Input {
+struct Input<N> {
     /// How many loops must be entered before it can be.
     depth: usize,
     /// By how much a state of each loop's variable moves in it.
     steps: Vec<usize>,
     /// Whether it has a block, or one number.
     wide: bool,
-    values: Vec<f64>,
+    values: Vec<N>,
 }
 
 /// A table that sums go to.
-struct Output {
+struct Output<N> {
     depth: usize,
     steps: Vec<usize>,
     wide: bool,
-    values: Vec<f64>,
+    values: Vec<N>,
 }
 
 /// The loops, and what is at hand in each.
-struct Nest {
+struct Nest<N> {
     loops: Vec<usize>,
     block: usize,
-    inputs: Vec<Input>,
+    inputs: Vec<Input<N>>,
     /// The inputs and outputs of each depth.
     ready: Vec<Vec<usize>>,
-    outputs: Vec<Output>,
+    outputs: Vec<Output<N>>,
     done: Vec<Vec<usize>>,
     /// Where each input and output stands, by depth.
     places: Vec<Vec<usize>>,
     targets: Vec<Vec<usize>>,
     /// The product of what has a block, and the sums, by depth.
-    products: Vec<Vec<f64>>,
-    totals: Vec<Vec<f64>>,
+    products: Vec<Vec<N>>,
+    totals: Vec<Vec<N>>,
     /// Whether a table above some depth takes sums.
     above: Vec<bool>,
 }
@@ -59,8 +204,22 @@ pub(crate) enum Folding {
     Max,
 }
 
-/// The product of tables over these variables, folded to each of some scopes.
+/// The product of tables over these variables, folded to each of some scopes: in doubles where no product can leave them, and
+/// in logarithms elsewhere.
 pub(crate) fn folds(
+    folding: Folding,
+    sizes: &[usize],
+    variables: &[usize],
+    tables: &[&Table],
+    scopes: &[Vec<usize>],
+) -> Vec<Table> {
+    match are_near(tables) {
+        true => folds_of::<f64>(folding, sizes, variables, tables, scopes),
+        false => folds_of::<Log>(folding, sizes, variables, tables, scopes),
+    }
+}
+
+fn folds_of<N: Number>(
     folding: Folding,
     sizes: &[usize],
     variables: &[usize],
@@ -69,14 +228,14 @@ pub(crate) fn folds(
 ) -> Vec<Table> {
     let (outer, inner) = layout(sizes, variables, tables);
     let block: usize = inner.iter().map(|variable| sizes[*variable]).product();
-    let inputs: Vec<Input> = tables.iter().map(|table| expanded(sizes, &outer, &inner, table)).collect();
-    let outputs: Vec<Output> = scopes
+    let inputs: Vec<Input<N>> = tables.iter().map(|table| expanded(sizes, &outer, &inner, table)).collect();
+    let outputs: Vec<Output<N>> = scopes
         .iter()
         .map(|scope| {
             let wide = scope.iter().any(|variable| inner.contains(variable));
             let (steps, cells) = steps(sizes, &outer, scope, if wide { block } else { 1 });
             let depth = outer.iter().rposition(|variable| scope.contains(variable)).map_or(0, |at| at + 1);
-            Output { depth, steps, wide, values: vec![0.0; cells] }
+            Output { depth, steps, wide, values: vec![N::ZERO; cells] }
         })
         .collect();
     let depths = outer.len() + 1;
@@ -95,13 +254,13 @@ pub(crate) fn folds(
         ready,
         outputs,
         done,
-        products: vec![vec![1.0; block]; depths],
-        totals: vec![vec![0.0; block]; depths],
+        products: vec![vec![N::ONE; block]; depths],
+        totals: vec![vec![N::ZERO; block]; depths],
         above,
     };
     match folding {
-        Folding::Sum => nest.enter::<false>(0, 1.0, None),
-        Folding::Max => nest.enter::<true>(0, 1.0, None),
+        Folding::Sum => nest.enter::<false>(0, N::ONE, None),
+        Folding::Max => nest.enter::<true>(0, N::ONE, None),
     }
     let outputs = nest.outputs.into_iter().zip(scopes);
     outputs.map(|(output, scope)| folded(folding, sizes, &outer, &inner, output, scope)).collect()
@@ -194,7 +353,7 @@ fn places(sizes: &[usize], along: &[usize], scope: &[usize]) -> Vec<usize> {
     places
 }
 
-fn expanded(sizes: &[usize], outer: &[usize], inner: &[usize], table: &Table) -> Input {
+fn expanded<N: Number>(sizes: &[usize], outer: &[usize], inner: &[usize], table: &Table) -> Input<N> {
     let own: Vec<usize> = outer.iter().copied().filter(|variable| table.scope.contains(variable)).collect();
     let wide = table.scope.iter().any(|variable| inner.contains(variable));
     let blocks = places(sizes, &own, &table.scope);
@@ -202,76 +361,76 @@ fn expanded(sizes: &[usize], outer: &[usize], inner: &[usize], table: &Table) ->
     let (steps, cells) = steps(sizes, outer, &table.scope, within.len());
     let mut values = Vec::with_capacity(cells);
     for block in blocks {
-        values.extend(within.iter().map(|at| table.values[block + at]));
+        values.extend(within.iter().map(|at| N::of(table, block + at)));
     }
     let depth = outer.iter().rposition(|variable| table.scope.contains(variable)).map_or(0, |at| at + 1);
     Input { depth, steps, wide, values }
 }
 
 /// An output without the variables of the block that are not its own, in the order of its scope.
-fn folded(
+fn folded<N: Number>(
     folding: Folding,
     sizes: &[usize],
     outer: &[usize],
     inner: &[usize],
-    output: Output,
+    output: Output<N>,
     scope: &[usize],
 ) -> Table {
     let own: Vec<usize> = outer.iter().copied().filter(|variable| scope.contains(variable)).collect();
     let blocks = places(sizes, &own, scope);
     let within = if output.wide { places(sizes, inner, scope) } else { vec![0] };
     let cells: usize = scope.iter().map(|variable| sizes[*variable]).product();
-    let mut values = vec![0.0; cells];
+    let mut values = vec![N::ZERO; cells];
     for (block, sums) in blocks.into_iter().zip(output.values.chunks(within.len())) {
         for (at, sum) in within.iter().zip(sums) {
             let slot = &mut values[block + at];
             *slot = match folding {
-                Folding::Sum => *slot + sum,
-                Folding::Max => slot.max(*sum),
+                Folding::Sum => slot.plus(*sum),
+                Folding::Max => slot.larger(*sum),
             };
         }
     }
-    Table { scope: scope.to_vec(), values }
+    Table { scope: scope.to_vec(), values: values.into_iter().map(N::value).collect(), logs: N::LOGS }
 }
 
-impl Nest {
+impl<N: Number> Nest<N> {
     /// So many loops are entered; `scale` is the product of what has one number, `product` the depth at which that of the
     /// blocks stands, if there is one. Adds to the sums of this depth.
-    fn enter<const MAX: bool>(&mut self, depth: usize, mut scale: f64, mut product: Option<usize>) {
+    fn enter<const MAX: bool>(&mut self, depth: usize, mut scale: N, mut product: Option<usize>) {
         for at in 0..self.ready[depth].len() {
             let input = &self.inputs[self.ready[depth][at]];
             let place = self.places[depth][self.ready[depth][at]];
             if !input.wide {
-                scale *= input.values[place];
-                if scale == 0.0 {
+                scale = scale.times(input.values[place]);
+                if scale.is_zero() {
                     return;
                 }
                 continue;
             }
             let values = &input.values[place..place + self.block];
-            let mut most = 0.0_f64;
+            let mut most = N::ZERO;
             match product {
                 None => {
                     for (slot, value) in self.products[depth].iter_mut().zip(values) {
                         *slot = *value;
-                        most = most.max(*value);
+                        most = most.larger(*value);
                     }
                 }
                 Some(known) if known == depth => {
                     for (slot, value) in self.products[depth].iter_mut().zip(values) {
-                        *slot *= value;
-                        most = most.max(*slot);
+                        *slot = slot.times(*value);
+                        most = most.larger(*slot);
                     }
                 }
                 Some(known) => {
                     let (left, right) = self.products.split_at_mut(depth);
                     for ((slot, value), before) in right[0].iter_mut().zip(values).zip(&left[known]) {
-                        *slot = before * value;
-                        most = most.max(*slot);
+                        *slot = before.times(*value);
+                        most = most.larger(*slot);
                     }
                 }
             }
-            if most == 0.0 {
+            if most.is_zero() {
                 return;
             }
             product = Some(depth);
@@ -282,13 +441,13 @@ impl Nest {
             match product {
                 Some(known) => {
                     for (slot, value) in total.iter_mut().zip(&self.products[known]) {
-                        *slot = scale * value;
+                        *slot = scale.times(*value);
                     }
                 }
                 None => total.fill(scale),
             }
         } else {
-            self.totals[depth].fill(0.0);
+            self.totals[depth].fill(N::ZERO);
             self.places.copy_within_down(depth);
             self.targets.copy_within_down(depth);
             for state in 0..self.loops[depth] {
@@ -308,23 +467,26 @@ impl Nest {
             let (output, target) = (&mut self.outputs[at], self.targets[depth][at]);
             if output.wide {
                 let slots = &mut output.values[target..target + self.block];
-                slots.iter_mut().zip(&self.totals[depth]).for_each(|(slot, value)| join::<MAX>(slot, *value));
+                slots
+                    .iter_mut()
+                    .zip(&self.totals[depth])
+                    .for_each(|(slot, value)| join::<MAX, N>(slot, *value));
             } else {
-                let mut all = 0.0;
-                self.totals[depth].iter().for_each(|value| join::<MAX>(&mut all, *value));
-                join::<MAX>(&mut output.values[target], all);
+                let mut all = N::ZERO;
+                self.totals[depth].iter().for_each(|value| join::<MAX, N>(&mut all, *value));
+                join::<MAX, N>(&mut output.values[target], all);
             }
         }
         if depth > 0 && self.above[depth] {
             let (above, own) = self.totals.split_at_mut(depth);
-            above[depth - 1].iter_mut().zip(&own[0]).for_each(|(slot, value)| join::<MAX>(slot, *value));
+            above[depth - 1].iter_mut().zip(&own[0]).for_each(|(slot, value)| join::<MAX, N>(slot, *value));
         }
     }
 }
 
 /// Adds a number, or takes the larger one.
-fn join<const MAX: bool>(slot: &mut f64, value: f64) {
-    *slot = if MAX { slot.max(value) } else { *slot + value };
+fn join<const MAX: bool, N: Number>(slot: &mut N, value: N) {
+    *slot = if MAX { slot.larger(value) } else { slot.plus(value) };
 }
 
 /// Copies a row over the next one.

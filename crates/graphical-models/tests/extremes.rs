@@ -98,6 +98,150 @@ fn much_evidence_is_not_taken_for_none() {
     close(&[found.log_evidence], &[1000.0 * (0.001_f64.ln() + 0.002_f64.ln())]);
 }
 
+/// The logarithm of the product of all factors, for each state of all variables that the evidence admits.
+fn worlds(model: &Model, evidence: &[(VariableId, usize)]) -> Vec<(Vec<usize>, f64)> {
+    let sizes: Vec<usize> = model.variables().iter().map(|variable| variable.states.len()).collect();
+    let world = |mut at: usize| {
+        let mut states = vec![0; sizes.len()];
+        for (state, size) in states.iter_mut().zip(&sizes) {
+            (*state, at) = (at % size, at / size);
+        }
+        let log = |factor: &Factor| {
+            factor.values[factor.scope.iter().fold(0, |place, id| place * sizes[id.0] + states[id.0])].ln()
+        };
+        let sum = model.factors().iter().map(log).sum();
+        (states, sum)
+    };
+    let all = (0..sizes.iter().product()).map(world);
+    all.filter(|(states, _)| evidence.iter().all(|(id, state)| states[id.0] == *state)).collect()
+}
+
+fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY { most } else { most + logs.map(|log| (log - most).exp()).sum::<f64>().ln() }
+}
+
+/// All answers about a model are those of logarithms over all states of all variables.
+fn is_exact(model: &Model, evidence: &[(VariableId, usize)], of: &[VariableId]) -> bool {
+    let worlds = worlds(model, evidence);
+    let total = log_sum(worlds.iter().map(|(_, log)| *log));
+    let limits = Limits::default();
+    let found = model.marginals(evidence, &limits);
+    let (joint, best) = (model.joint(of, evidence, &limits), model.most_probable(evidence, &limits));
+    if total == f64::NEG_INFINITY {
+        assert!(matches!(found, Err(Failure::Evidence(_))), "{found:?}");
+        assert!(matches!(joint, Err(Failure::Evidence(_))) && matches!(best, Err(Failure::Evidence(_))));
+        return false;
+    }
+    let (found, joint, best) = (found.unwrap(), joint.unwrap(), best.unwrap());
+    let near = |found: f64, log: f64| {
+        let expected = (log - total).exp();
+        assert!((found - expected).abs() <= 1e-9 * expected + 1e-300, "{found}, expected {expected}");
+    };
+    let scale = 1e-11 * total.abs().max(1.0);
+    assert!((found.log_evidence - total).abs() <= scale, "{} instead of {total}", found.log_evidence);
+    assert!((joint.log_evidence - total).abs() <= scale, "{} instead of {total}", joint.log_evidence);
+    for (variable, probabilities) in found.of.iter().enumerate() {
+        for (state, probability) in probabilities.iter().enumerate() {
+            let own = worlds.iter().filter(|(states, _)| states[variable] == state).map(|(_, log)| *log);
+            near(*probability, log_sum(own));
+        }
+    }
+    for (cell, probability) in joint.probabilities.iter().enumerate() {
+        let mut rest = cell;
+        let mut wanted = Vec::new();
+        for id in of.iter().rev() {
+            let size = model.variable(*id).states.len();
+            wanted.push((id.0, rest % size));
+            rest /= size;
+        }
+        let own = worlds.iter().filter(|(states, _)| wanted.iter().all(|(at, state)| states[*at] == *state));
+        near(*probability, log_sum(own.map(|(_, log)| *log)));
+    }
+    let most = worlds.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
+    let own = worlds.iter().find(|(states, _)| *states == best.0).map(|(_, log)| *log);
+    assert!((best.1 - most).abs() <= scale && (own.unwrap() - most).abs() <= scale, "{best:?}, most {most}");
+    true
+}
+
+/// Tables of all magnitudes, beside each other in one clique and in messages.
+#[test]
+fn products_beyond_the_numbers_are_exact() {
+    let mut stream =
+        seeded::Family::new("graphical-models", "products beyond", seeded::test_seed()).stream(0);
+    let mut possible = 0;
+    for turn in 0..300 {
+        let count = 2 + stream.below(6) as usize;
+        let sizes: Vec<usize> = (0..count).map(|_| 1 + stream.below(3) as usize).collect();
+        let variables = sizes.iter().enumerate().map(|(at, size)| variable(&format!("v{at}"), *size));
+        let mut model = Model::new(variables.collect()).unwrap();
+        let decades = [0.0, 20.0, 150.0, 300.0][turn % 4];
+        for _ in 0..1 + stream.below(3 * count as u64) {
+            let mut scope: Vec<VariableId> = (0..count).map(VariableId).collect();
+            for at in (1..count).rev() {
+                scope.swap(at, stream.below(at as u64 + 1) as usize);
+            }
+            scope.truncate(stream.below(4) as usize);
+            let cells = scope.iter().map(|id| sizes[id.0]).product();
+            let number = |stream: &mut Stream| match stream.below(8) {
+                0 => 0.0,
+                1 => 1.0,
+                _ => 10.0_f64.powf(decades * (2.0 * stream.uniform() - 1.0)) * (0.1 + stream.uniform()),
+            };
+            let values = (0..cells).map(|_| number(&mut stream)).collect();
+            model.multiply(Factor { scope, values }).unwrap();
+        }
+        let evidence: Vec<(VariableId, usize)> = match stream.below(3) {
+            0 => vec![(VariableId(0), stream.below(sizes[0] as u64) as usize)],
+            _ => Vec::new(),
+        };
+        let of = [VariableId(count - 1), VariableId(stream.below(count as u64 - 1) as usize)];
+        possible += usize::from(is_exact(&model, &evidence, &of));
+    }
+    assert!(possible > 100, "{possible}");
+}
+
+/// Each number is one, and products of a few of them are not.
+#[test]
+fn dense_fields_and_sensors_are_exact() {
+    let pairs =
+        |count: usize| (0..count).flat_map(move |b| (0..b).map(move |a| [VariableId(a), VariableId(b)]));
+    for (count, equal) in [(12, 4.2e-18), (5, 1e-250), (9, 1e60), (4, 5e-324)] {
+        let mut model = Model::new((0..count).map(|at| variable(&format!("v{at}"), 2)).collect()).unwrap();
+        for scope in pairs(count) {
+            let values = vec![equal, 1.0, 1.0, equal];
+            model.multiply(Factor { scope: scope.to_vec(), values }).unwrap();
+        }
+        assert!(is_exact(&model, &[], &[VariableId(0), VariableId(1)]));
+        let found = model.marginals(&[], &Limits::default()).unwrap();
+        found.of.iter().for_each(|of| close(of, &[0.5, 0.5]));
+    }
+    // Six variables of which every two are seen to differ, which they hardly do where they are equal.
+    let mut text = String::new();
+    for at in 0..6 {
+        text += &format!(
+            "variable x{at} {{ type discrete [ 2 ] {{ a, b }}; }}\nprobability ( x{at} ) {{ table 0.5, 0.5; }}\n"
+        );
+    }
+    for [VariableId(a), VariableId(b)] in pairs(6) {
+        text += &format!(
+            "variable y{a}_{b} {{ type discrete [ 2 ] {{ yes, no }}; }}\nprobability ( y{a}_{b} | x{a}, x{b} ) {{ \
+             (a, a) 1e-60, 1; (b, b) 1e-60, 1; (a, b) 1, 0; (b, a) 1, 0; }}\n"
+        );
+    }
+    let model = bif::read(&text).unwrap();
+    let seen: Vec<(VariableId, usize)> = (0..model.variables().len())
+        .map(VariableId)
+        .filter(|id| model.variable(*id).name.starts_with('y'))
+        .map(|id| (id, 0))
+        .collect();
+    let found = model.marginals(&seen, &Limits::default()).unwrap();
+    found.of.iter().take(6).for_each(|of| assert!(of[0] > 0.0));
+    // Three of each kind are best: six pairs are equal.
+    let expected = (20.0_f64 / 64.0).ln() + 6.0 * 1e-60_f64.ln();
+    close(&[found.log_evidence], &[expected]);
+}
+
 /// Where a text is wrong, and why.
 fn wrong(read: Result<Model, Failure>) -> (usize, usize, String) {
     match read.unwrap_err() {
