@@ -138,14 +138,19 @@ pub fn largest_hidden(
             "`budget` = {budget} is less than the {smallest} weights of `hidden` = 1"
         )));
     }
-    // Counts grow with `hidden`: double, then halve the gap.
+    // Counts grow with `hidden`: double, then halve the gap. What is too large to be computed with has too many.
+    let fits = |hidden: usize| match count(hidden) {
+        Ok(count) => Ok(count <= budget),
+        Err(refusal) if refusal.is_of_size => Ok(false),
+        Err(refusal) => Err(refusal),
+    };
     let (mut low, mut high) = (1, 2);
-    while count(high)? <= budget {
+    while fits(high)? {
         (low, high) = (high, high * 2);
     }
     while high - low > 1 {
         let middle = low.midpoint(high);
-        if count(middle)? <= budget {
+        if fits(middle)? {
             low = middle;
         } else {
             high = middle;

@@ -10,7 +10,7 @@ use crate::cell::Cell;
 use crate::engine::{Engine, Inputs, Objective, Real, Seen, Sequences, Starts};
 use crate::error::{Refusal, Result};
 use crate::nearest::shortened;
-use crate::options::{CellKind, Options, Sizes, explained};
+use crate::options::{CellKind, Object, Options, Sizes, explained};
 use crate::step::{Part, Weight};
 use crate::unique::without_repeated_keys;
 
@@ -72,14 +72,15 @@ const MOST_NUMBERS: usize = 1 << 28;
 /// `unknown-cell`, `config`, `shape`, `proof`, `degenerate-pi`; the cell is judged before weights and inputs.
 pub fn answer(text: &str, count: bool) -> Result<Value> {
     without_repeated_keys(text).map_err(|error| Refusal::config(error.to_string()))?;
-    let document: Document =
-        serde_json::from_str(text).map_err(|error| Refusal::config(explained(&error.to_string())))?;
+    let document: Document = serde_json::from_str::<Object<Document>>(text)
+        .map_err(|error| Refusal::config(explained(&error.to_string())))?
+        .0;
     let Some(name) = document.cell.as_str() else {
         return Err(Refusal::config("`cell` is the name of a cell, a text"));
     };
     let kind: CellKind = name.parse()?;
-    let sizes: Sizes = read("sizes", &document.sizes)?.unwrap_or_default();
-    let options: Options = read("options", &document.options)?.unwrap_or_default();
+    let sizes: Sizes = read::<Object<Sizes>>("sizes", &document.sizes)?.unwrap_or_default().0;
+    let options: Options = read::<Object<Options>>("options", &document.options)?.unwrap_or_default().0;
     let cell = Cell::new(kind, &sizes, &options)?;
     let precision = read("dtype", &document.dtype)?.unwrap_or_default();
     let report = read("report", &document.report)?.unwrap_or_default();
@@ -91,8 +92,37 @@ pub fn answer(text: &str, count: bool) -> Result<Value> {
             Precision::F64 => run.answer::<f64>(&mut answer)?,
             Precision::F32 => run.answer::<f32>(&mut answer)?,
         }
+        for part in ["steps", "objective", "grad"] {
+            if let Some(place) = answer.get(part).and_then(|value| not_finite(value, part)) {
+                let message = format!("`{place}` is not finite: the weights or inputs are too large");
+                return Err(Refusal::config(message));
+            }
+        }
     }
     Ok(Value::Object(answer))
+}
+
+/// A JSON document of which no object has a key twice.
+///
+/// # Errors
+/// `config`
+pub fn read_json(text: &str) -> Result<Value> {
+    without_repeated_keys(text).map_err(|error| Refusal::config(error.to_string()))?;
+    serde_json::from_str(text).map_err(|error| Refusal::config(error.to_string()))
+}
+
+/// The place of the first number that is none: JSON has no word for it but `null`.
+fn not_finite(value: &Value, place: &str) -> Option<String> {
+    match value {
+        Value::Null => Some(place.to_owned()),
+        Value::Array(entries) => {
+            entries.iter().enumerate().find_map(|(at, entry)| not_finite(entry, &format!("{place}[{at}]")))
+        }
+        Value::Object(entries) => {
+            entries.iter().find_map(|(name, entry)| not_finite(entry, &format!("{place}.{name}")))
+        }
+        _ => None,
+    }
 }
 
 /// A field of the document, if it is there.
@@ -313,7 +343,7 @@ impl Run<'_> {
             let count = entry.get(name).and_then(Value::as_array).map_or(0, Vec::len);
             let value = match name.as_str() {
                 // Diagonal gates: one row for each program.
-                "p" | "q" if count > 0 && value.len() > count => {
+                "p" | "q" if count > 0 && self.has_gate_rows() => {
                     nested(&[count, value.len() / count], &value)
                 }
                 _ => json!(value),
@@ -325,6 +355,15 @@ impl Run<'_> {
             entry.insert("rings".to_owned(), Value::Object(rings));
         }
         Value::Object(entry)
+    }
+
+    /// Whether a gate has a number for each coordinate: its bias has a row for each program, or its table has.
+    fn has_gate_rows(&self) -> bool {
+        self.cell.step.trained().any(|(_, weight)| match weight.name.as_str() {
+            "C" | "D" => weight.shape.len() == 2,
+            "Ptab" | "Qtab" => weight.shape.len() == 3,
+            _ => false,
+        })
     }
 
     /// The content size of a ring.

@@ -120,14 +120,16 @@ struct Buffers<T> {
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a, T> {
     code: &'a Code,
-    frame: &'a [T],
+    /// The frame before the step, and the one that it has written.
+    frames: [&'a [T]; 2],
 }
 
 impl<T: Real> Seen<'_, T> {
-    /// A value that is computed in this step.
+    /// A value of this step; of a state, what it was before.
     pub fn value(&self, value: ValueId) -> Vec<f64> {
         let place = self.code.places[value.index()];
-        let rows = self.frame[place.at * NARROW..(place.at + place.rows) * NARROW].chunks_exact(NARROW);
+        let rows = self.frames[1 - place.back][place.at * NARROW..(place.at + place.rows) * NARROW]
+            .chunks_exact(NARROW);
         rows.map(|row| row[0].to_f64()).collect()
     }
 }
@@ -335,7 +337,7 @@ impl<T: Real> Engine<T> {
                 let logits = self.step.logits.map(|value| self.code.places[value.index()]);
                 let mut scratch = vec![T::ZERO; logits.map_or(0, |place| place.rows * L)];
                 let tokens = self.tokens::<L>(sequences, *block);
-                self.roll(sequences, *block, tokens.as_ref(), |time, frame| {
+                self.roll(sequences, *block, tokens.as_ref(), |time, [_, frame]| {
                     let Some(place) = logits else { return };
                     let logits = &frame[place.at * L..(place.at + place.rows) * L];
                     let wanted = targets.wanted::<L>(time, sequences.count, *block);
@@ -362,7 +364,9 @@ impl<T: Real> Engine<T> {
     /// Runs one sequence (the first) and shows every step, counted from 0.
     pub fn observe(&self, sequences: Sequences<'_>, mut see: impl FnMut(usize, Seen<'_, T>)) {
         // Reports may be of what is not written where tokens choose.
-        self.roll::<NARROW>(sequences, 0, None, |time, frame| see(time, Seen { code: &self.code, frame }));
+        self.roll::<NARROW>(sequences, 0, None, |time, frames| {
+            see(time, Seen { code: &self.code, frames });
+        });
     }
 
     /// Runs a block with two frames.
@@ -371,7 +375,7 @@ impl<T: Real> Engine<T> {
         sequences: Sequences<'_>,
         block: usize,
         tokens: Option<&Tokens<L>>,
-        mut see: impl FnMut(usize, &[T]),
+        mut see: impl FnMut(usize, [&[T]; 2]),
     ) {
         let machine = self.machine(tokens);
         let frame = machine.frame();
@@ -382,7 +386,8 @@ impl<T: Real> Engine<T> {
                 self.fill::<L>(&mut frames[frame..], sequences, block, time);
             }
             vectorised(OneStep { machine, frames: &mut frames, time: time + 1 });
-            see(time, &frames[frame..]);
+            let (before, written) = frames.split_at(frame);
+            see(time, [before, written]);
             frames.copy_within(frame.., 0);
         }
     }

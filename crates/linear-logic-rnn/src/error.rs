@@ -51,6 +51,8 @@ pub struct Refusal {
     pub message: String,
     /// The refusal of the language, as it reports it, where a proof is refused.
     pub inside: Option<Value>,
+    /// Whether it is of a size that is larger than what is computed with.
+    pub(crate) is_of_size: bool,
 }
 
 /// What may be refused.
@@ -59,12 +61,17 @@ pub type Result<T> = std::result::Result<T, Refusal>;
 impl Refusal {
     /// A refusal of this kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), inside: None }
+        Self { kind, message: message.into(), inside: None, is_of_size: false }
     }
 
     /// A key, a weight or a value that is missing, unknown or excluded by another.
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(Kind::Config, message)
+    }
+
+    /// A size that is larger than what is computed with.
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self { is_of_size: true, ..Self::config(message) }
     }
 
     /// A weight, a state or an input of the wrong shape.

@@ -131,7 +131,12 @@ pub fn trace(document: &Value) -> Result<Value> {
                 "gradient {number} has {found} entries, `param` has {wanted}"
             )));
         }
-        let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        // In units of the largest, whose square may overflow.
+        let largest = gradient.iter().fold(0.0_f64, |largest, g| largest.max(g.abs()));
+        let norm = match largest {
+            0.0 => 0.0,
+            largest => largest * gradient.iter().map(|g| (g / largest).powi(2)).sum::<f64>().sqrt(),
+        };
         let factor = clip_factor(norm, optimiser.clip);
         rule.step(
             &mut state,
@@ -139,6 +144,9 @@ pub fn trace(document: &Value) -> Result<Value> {
             &gradient,
             Pace { number, rate: optimiser.lr, weight_decay, factor },
         );
+        if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+            return Err(Refusal::config(format!("weight {at} is not finite after update {number}")));
+        }
         after.push(weights.clone());
     }
     Ok(json!({"ok": true, "params": after}))
@@ -188,5 +196,18 @@ mod tests {
             assert!(refused.kind == kind && refused.message.contains(part), "{document}: {refused}");
         }
         assert_eq!(trace(&json!({"param": [1.0], "grads": []})).unwrap(), json!({"ok": true, "params": []}));
+    }
+
+    #[test]
+    fn what_is_large_is_clipped_and_what_is_none_refused() {
+        let of = |document: Value| trace(&document);
+        let large = json!({"optimizer": "adamw", "clip": 1, "weight_decay": 0, "param": [1, 1], "grads": [[1e200, 1e200]]});
+        let found = of(large).unwrap();
+        let small = 0.5_f64.sqrt();
+        let same =
+            json!({"optimizer": "adamw", "weight_decay": 0, "param": [1, 1], "grads": [[small, small]]});
+        assert_eq!(found, of(same).unwrap());
+        let none = of(json!({"optimizer": "adamw", "eps": 0, "param": [1], "grads": [[0]]})).unwrap_err();
+        assert!(none.message.contains("weight 0 is not finite after update 1"), "{none}");
     }
 }

@@ -6,6 +6,7 @@
 mod choices;
 mod configuration;
 mod masters;
+mod objects;
 mod sizes;
 
 use std::fmt;
@@ -21,7 +22,8 @@ pub use choices::{
     Sigma, VInit, VNorm, WordOrder,
 };
 pub use configuration::{CellKind, Configuration};
-pub use masters::{Master, MasterPlace, MasterProjection, Slot, SlotKind, SlotShape};
+pub use masters::{Master, MasterPlace, MasterProjection, Shared, Slot, SlotKind, SlotShape};
+pub(crate) use objects::Object;
 pub use sizes::Sizes;
 pub(crate) use sizes::{MOST_MASTERS, MOST_PROGRAMS, not_too_large, not_too_many};
 

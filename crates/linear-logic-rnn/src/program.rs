@@ -50,7 +50,7 @@ pub(crate) fn proof(what: &str, inner: &Inner) -> Refusal {
             *field = cut(long, MOST_SHOWN).into();
         }
     }
-    Refusal { kind: Kind::Proof, message, inside }
+    Refusal { inside, ..Refusal::new(Kind::Proof, message) }
 }
 
 /// The most characters of the language's message: it may quote a name or a type of any length.

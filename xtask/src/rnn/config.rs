@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::expect::Expect;
 use crate::keys::Faults;
 
+/// So many lengths of training are tried before a run begins.
+const LENGTHS: usize = 1000;
+
 /// The word that names this learner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -186,20 +189,60 @@ impl Config {
         if let Some(share) = self.stop_at {
             faults.demand(share > 0.0 && share <= 1.0, format!("stop_at = {share}: above 0, at most 1"));
         }
+        faults.demand(
+            self.eval_lengths.as_ref().is_none_or(|lengths| !lengths.is_empty()),
+            "eval_lengths = []: at least one length, or no such key".to_owned(),
+        );
+        self.belongs(&mut faults);
         faults.refuse(name)?;
         let whole = || -> Result<()> {
             let batches = self.batches()?;
             self.optimiser()?;
+            // A walk that leaves its string is known before anything is learned.
+            for length in (self.min_length..=self.max_length).take(LENGTHS) {
+                batches.examples(length, 1)?;
+            }
             for length in self.lengths() {
                 let shortest = batches.task().shortest().max(1);
                 if !(shortest..=LONGEST).contains(&length) {
                     bail!("eval_lengths: {length}; `{}` has lengths from {shortest} to {LONGEST}", self.task);
                 }
+                batches.examples(length, 1).map_err(|error| anyhow!("eval_lengths: {length}: {error}"))?;
             }
             self.cell()?;
             Ok(())
         };
         whole().map_err(|error| anyhow!("{name}: {error}"))
+    }
+
+    /// Keys of another task, rule, split or goal than this run has.
+    fn belongs(&self, faults: &mut Faults) {
+        for (key, value, owner) in [
+            ("modulus", &self.modulus, "mod-sum"),
+            ("pattern", &self.pattern, "pattern"),
+            ("patterns", &self.patterns, "multi-pattern"),
+        ] {
+            let own = value.is_none() || self.task == owner || self.task.is_empty();
+            faults.demand(own, format!("`{key}` is a key of the task `{owner}`, not of `{}`", self.task));
+        }
+        let usual = Config::default();
+        for (key, value, usual, owner) in [
+            ("beta1", self.beta1, usual.beta1, "adamw"),
+            ("beta2", self.beta2, usual.beta2, "adamw"),
+            ("weight_decay", self.weight_decay, usual.weight_decay, "adamw"),
+            ("decay", self.decay, usual.decay, "rmsprop"),
+            ("momentum", self.momentum, usual.momentum, "rmsprop"),
+        ] {
+            let own = value == usual || self.optimizer == owner;
+            faults.demand(own, format!("`{key}` is a key of `{owner}`, not of `{}`", self.optimizer));
+        }
+        let splits = self.split == SplitName::Enumerate || self.train_fraction == usual.train_fraction;
+        faults.demand(splits, "`train_fraction` is a key of split = \"enumerate\"".to_owned());
+        let stops = self.stop_at.is_some() || self.stop_after == usual.stop_after;
+        faults.demand(
+            stops,
+            "`stop_after` counts evaluations that reach `stop_at`, which is not given".to_owned(),
+        );
     }
 
     /// The settings of the task.
@@ -329,5 +372,61 @@ mod tests {
             let again = Config::from_text("b", &config.to_toml().unwrap(), &[]).unwrap();
             assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{sets:?}");
         }
+    }
+
+    const ELMAN: &str = "cell = \"elman\"\nhidden = 3\n";
+
+    fn checked(cell: &str, sets: &[&str]) -> Result<Config> {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let config = Config::from_text("a", &format!("{RUN}{cell}"), &sets)?;
+        config.check("a")?;
+        Ok(config)
+    }
+
+    /// A key of something that the run does not have would be passed over.
+    #[test]
+    fn keys_of_something_else_are_refused() {
+        for (sets, says) in [
+            (&["modulus=3"][..], "`modulus` is a key of the task `mod-sum`, not of `parity`"),
+            (&["pattern=1"], "`pattern` is a key"),
+            (&["patterns=\"1;2\""], "`patterns` is a key"),
+            (&["momentum=0.5"], "`momentum` is a key of `rmsprop`, not of `adamw`"),
+            (&["optimizer=rmsprop", "beta1=0.5"], "`beta1` is a key of `adamw`"),
+            (&["train_fraction=0.5"], "`train_fraction`"),
+            (&["stop_after=7"], "`stop_after`"),
+            (&["eval_lengths=[]"], "eval_lengths = []"),
+        ] {
+            let error = checked(ELMAN, sets).unwrap_err().to_string();
+            assert!(error.contains(says), "{sets:?}: {error}");
+        }
+        for sets in [
+            &["task=mod-sum", "modulus=3"][..],
+            &["optimizer=rmsprop", "momentum=0.5"],
+            &["stop_at=0.5", "stop_after=7"],
+            &["split=enumerate", "train_fraction=0.5", "min_length=9"],
+        ] {
+            checked(ELMAN, sets).unwrap();
+        }
+    }
+
+    /// A walk that leaves its string does so at each draw of a length.
+    #[test]
+    fn lengths_that_cannot_be_drawn_are_refused_before_the_run() {
+        let pattern = ["task=pattern", "pattern=[6, -7, 5]", "min_length=2", "max_length=8"];
+        let with = |eval: &'static str| [&pattern[..], &[eval]].concat();
+        checked(ELMAN, &with("eval_lengths=[8]")).unwrap();
+        let error = checked(ELMAN, &with("eval_lengths=[8, 9]")).unwrap_err().to_string();
+        assert!(error.contains("eval_lengths: 9: walk-out-of-range"), "{error}");
+        let longer = ["task=pattern", "pattern=[6, -7, 5]", "min_length=2", "max_length=9"];
+        let error = checked(ELMAN, &longer).unwrap_err().to_string();
+        assert!(error.contains("walk-out-of-range"), "{error}");
+    }
+
+    /// A cell that is too large to be computed with has more weights than any budget.
+    #[test]
+    fn a_budget_of_millions_is_filled() {
+        let auto = ["hidden=auto", "budget=8000000", "readout=0"];
+        let cell = checked("cell = \"elman\"\n", &auto).unwrap().cell().unwrap();
+        assert!((7_990_000..=8_000_000).contains(&cell.count()), "{}", cell.count());
     }
 }

@@ -42,5 +42,6 @@ pub(super) fn text(name: &str) -> Result<String, Refusal> {
 }
 
 fn document(name: &str) -> Result<Value, Refusal> {
-    serde_json::from_str(&text(name)?).map_err(|e| Refusal::config(format!("{name}: not JSON: {e}")))
+    linear_logic_rnn::document::read_json(&text(name)?)
+        .map_err(|why| Refusal::config(format!("{name}: {}", why.message)))
 }

@@ -249,7 +249,8 @@ pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result
 
 /// Seconds of training, without the evaluations.
 pub(crate) fn seconds(record: &Record) -> f64 {
-    record.lines("update").filter_map(|line| field(line, "seconds")).sum()
+    // The sum of no numbers is -0.
+    record.lines("update").filter_map(|line| field(line, "seconds")).sum::<f64>() + 0.0
 }
 
 /// Sequence-steps in a second of training.

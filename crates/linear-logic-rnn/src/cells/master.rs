@@ -13,8 +13,8 @@ use super::recurrent::Simple;
 use crate::error::{Kind, Refusal, Result};
 use crate::nearest::shortened;
 use crate::options::{
-    GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Sizes, Slot, SlotKind,
-    SlotShape, not_too_many, of,
+    GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Shared, Sizes, Slot,
+    SlotKind, SlotShape, not_too_many, of,
 };
 use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
 use crate::step::{Builder, Factor, Start, ValueId, View, WeightId};
@@ -59,7 +59,7 @@ pub(super) fn master(
     for (at, (master, made)) in masters.iter().zip(made?).enumerate() {
         ready.push(weights(b, &simple, at, master, made)?);
     }
-    share(&mut ready, &simple)?;
+    share(&mut ready)?;
     let mut inside = Vec::new();
     let mut outside = Vec::new();
     for ready in &ready {
@@ -156,7 +156,7 @@ fn weights<'a>(
                 master.state, simple.hidden
             )));
         }
-        MasterProjection::Identity | MasterProjection::Shared { .. } => None,
+        MasterProjection::Identity | MasterProjection::Shared(_) => None,
     };
     let mut fillings = Vec::new();
     for (number, slot) in master.slots.iter().enumerate() {
@@ -202,6 +202,9 @@ fn filling(
         if slot.value.is_some() {
             return Err(refuse("a shared slot has no `value` of its own"));
         }
+        if slot.kind == SlotKind::Data {
+            of_data(slot.act).map_err(|why| refuse(&why))?;
+        }
         return Ok(None);
     }
     Ok(Some(match slot.kind {
@@ -215,10 +218,7 @@ fn filling(
             Filling::Operator { weight: b.matrix(format!("{name}.W"), &shape), is_diagonal, from, to }
         }
         SlotKind::Data => {
-            let act = slot.act.unwrap_or(GateAct::Relu);
-            if matches!(act, GateAct::Softmax | GateAct::One) {
-                return Err(refuse("`act` of data is relu, tanh, sigmoid or identity"));
-            }
+            let act = of_data(slot.act).map_err(|why| refuse(&why))?;
             let weight = b.matrix(format!("{name}.W"), &[to * from, simple.hidden]);
             let bias = b.bias(format!("{name}.b"), to * from, 0.0);
             Filling::Data { weight, bias, act, from, to }
@@ -257,11 +257,35 @@ fn program(
     Ok(Filling::Program { weights, len, act })
 }
 
+/// γ of data, relu if nothing is said.
+fn of_data(act: Option<GateAct>) -> std::result::Result<GateAct, String> {
+    match act.unwrap_or(GateAct::Relu) {
+        GateAct::Softmax | GateAct::One => Err("`act` of data is relu, tanh, sigmoid or identity".to_owned()),
+        act => Ok(act),
+    }
+}
+
+/// Where a chain of shares ends; `None` where it does not, or leads nowhere.
+fn end_of<P: Copy>(from: P, most: usize, next: impl Fn(P) -> Option<Option<P>>) -> Option<P> {
+    let mut at = from;
+    for _ in 0..=most {
+        match next(at)? {
+            Some(other) => at = other,
+            None => return Some(at),
+        }
+    }
+    None
+}
+
 /// Gives shared slots and projections the weights of those that they name.
-fn share(ready: &mut [Ready<'_>], simple: &Simple) -> Result<()> {
+fn share(ready: &mut [Ready<'_>]) -> Result<()> {
     for at in 0..ready.len() {
-        if let MasterProjection::Shared { share } = ready[at].master.project {
-            let other = ready.get(share).filter(|_| share != at);
+        if let MasterProjection::Shared(Shared { share }) = ready[at].master.project {
+            let next = |at: usize| match ready.get(at)?.master.project {
+                MasterProjection::Shared(Shared { share }) => Some(Some(share)),
+                _ => Some(None),
+            };
+            let other = end_of(share, ready.len(), next).and_then(|end| ready.get(end));
             let Some((other, found)) = other.and_then(|other| Some((other.master, other.projection?))) else {
                 return Err(Refusal::config(format!(
                     "masters[{at}]: `project` shares that of master {share}, which has no weights of its own"
@@ -279,20 +303,33 @@ fn share(ready: &mut [Ready<'_>], simple: &Simple) -> Result<()> {
             let Some([m, s]) = ready[at].master.slots[number].share else { continue };
             let refuse =
                 |why: &str| Err(Refusal::config(format!("masters[{at}].slots[{number}]: `share`: {why}")));
-            let Some(found) = ready.get(m).and_then(|other| other.fillings.get(s).copied().flatten()) else {
+            let all = ready.iter().map(|other| other.master.slots.len()).sum();
+            let next = |[m, s]: [usize; 2]| Some(ready.get(m)?.master.slots.get(s)?.share);
+            let end = end_of([m, s], all, next);
+            let found = end.and_then(|[m, s]| {
+                let other = ready.get(m)?;
+                Some((other.fillings.get(s).copied().flatten()?, other.master.slots.get(s)?.kind))
+            });
+            let Some((found, kind)) = found else {
                 return refuse("there is no such slot with weights of its own");
             };
-            if !fits(&found, ready, (at, number), simple) {
+            if !fits(&found, kind, ready, (at, number)) {
                 return refuse("that slot has another kind or shape");
             }
-            ready[at].fillings[number] = Some(found);
+            let own = ready[at].master.slots[number].act;
+            ready[at].fillings[number] = Some(match (found, own) {
+                (Filling::Data { weight, bias, from, to, .. }, Some(act)) => {
+                    Filling::Data { weight, bias, act, from, to }
+                }
+                (found, _) => found,
+            });
         }
     }
     Ok(())
 }
 
 /// Whether a slot can use another's weights.
-fn fits(found: &Filling, ready: &[Ready<'_>], (at, number): (usize, usize), _simple: &Simple) -> bool {
+fn fits(found: &Filling, kind: SlotKind, ready: &[Ready<'_>], (at, number): (usize, usize)) -> bool {
     let master = ready[at].master;
     let argument = ready[at].made.signature.arguments.get(number);
     let Some((from_atom, to_atom)) = argument.and_then(|argument| argument.operator.clone()) else {
@@ -307,9 +344,8 @@ fn fits(found: &Filling, ready: &[Ready<'_>], (at, number): (usize, usize), _sim
             (matches!(slot.kind, SlotKind::Input | SlotKind::PreviousInput) && same_shape, from, to)
         }
         Filling::Data { from, to, .. } => (slot.kind == SlotKind::Data, from, to),
-        Filling::Matrix { from, to, .. } => {
-            (matches!(slot.kind, SlotKind::Param | SlotKind::Constant), from, to)
-        }
+        // A parameter is learned and a constant is not.
+        Filling::Matrix { from, to, .. } => (slot.kind == kind, from, to),
     };
     kind_fits && wanted == (Some(from), Some(to))
 }

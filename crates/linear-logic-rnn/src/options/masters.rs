@@ -1,14 +1,17 @@
 //! What a master cell may be told: its proofs and what fills their arguments (section 4).
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::choices::{GateAct, WordOrder, choice};
 
 /// One summand of a master cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct Master {
     /// A query of the language.
     pub proof: String,
@@ -17,6 +20,7 @@ pub struct Master {
     /// The dimension of every atom of the slots.
     pub dims: BTreeMap<String, usize>,
     /// The slots.
+    #[serde(deserialize_with = "super::objects::list")]
     pub slots: Vec<Slot>,
     /// Where the summand goes.
     #[serde(default)]
@@ -31,6 +35,33 @@ pub struct Master {
 
 fn literal() -> WordOrder {
     WordOrder::Literal
+}
+
+impl Serialize for Master {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Master {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // What is derived would take a list of the values, too.
+        deserializer.deserialize_map(Names)
+    }
+}
+
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = Master;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with named values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Master, A::Error> {
+        Master::deserialize(MapAccessDeserializer::new(map))
+    }
 }
 
 /// Inside σ, or added to it.
@@ -54,10 +85,15 @@ pub enum MasterProjection {
     Learned,
     /// By those of another master.
     #[serde(untagged)]
-    Shared {
-        /// Its number.
-        share: usize,
-    },
+    Shared(Shared),
+}
+
+/// The master whose projection another one takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// Its number.
+    pub share: usize,
 }
 
 /// What fills an argument of the proof.

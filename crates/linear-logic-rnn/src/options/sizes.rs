@@ -45,7 +45,10 @@ const LARGEST: usize = 1 << 20;
 /// # Errors
 /// `config`
 pub(crate) fn not_too_large(name: &str, size: usize) -> Result<usize> {
-    if size > LARGEST { Err(Refusal::config(format!("`{name}` = {size} is too large"))) } else { Ok(size) }
+    if size > LARGEST {
+        return Err(Refusal::too_large(format!("`{name}` = {size} is too large")));
+    }
+    Ok(size)
 }
 
 impl Sizes {

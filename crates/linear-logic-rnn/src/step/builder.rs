@@ -286,7 +286,7 @@ impl Builder {
             }
             let total = sizes.iter().fold(0, |total: usize, size| total.saturating_add(*size));
             if total > most {
-                return Err(Refusal::config(format!(
+                return Err(Refusal::too_large(format!(
                     "one step of this cell has {total} {what}; at most {most} are computed with"
                 )));
             }

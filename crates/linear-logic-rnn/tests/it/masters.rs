@@ -448,3 +448,56 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
             .for_each(|word| assert!(refusal.message.contains(word), "`{word}` is not in: {refusal}"));
     }
 }
+
+/// One operator of one unit, filled twice, by the slots that are given.
+fn twice(first: &Value, second: &Value) -> Value {
+    let master = |slot: &Value| json!({"proof": r"\v. derelict v : !(h -o h) -o h -o h", "state": "h", "dims": {"h": 1}, "slots": [slot]});
+    json!({"cell": "master", "sizes": {"input": 1, "hidden": 1}, "h0": [3], "inputs": [[0]],
+        "options": {"act": "identity", "masters": [master(first), master(second)]},
+        "weights": {"m0.s0.W": [[1]], "m0.s0.b": [0], "H": [[0]], "U": [[0]], "B": [0]}})
+}
+
+/// A shared slot has the weights of another, and the γ that it says.
+#[test]
+fn a_shared_slot_has_its_own_function() {
+    let h = |document: &Value| {
+        answer(&document.to_string(), false).unwrap()["steps"][0]["h"][0].as_f64().unwrap()
+    };
+    let relu = json!({"kind": "data", "act": "relu"});
+    let shared = |act: &str| twice(&relu, &json!({"kind": "data", "act": act, "share": [0, 0]}));
+    assert!((h(&shared("tanh")) - (9.0 + 3.0 * 3.0_f64.tanh())).abs() < 1e-12);
+    assert!((h(&shared("relu")) - 18.0).abs() < 1e-12);
+    let silent = twice(&json!({"kind": "data", "act": "tanh"}), &json!({"kind": "data", "share": [0, 0]}));
+    assert!((h(&silent) - 6.0 * 3.0_f64.tanh()).abs() < 1e-12);
+    let refused = answer(&shared("softmax").to_string(), false).unwrap_err();
+    assert!(refused.message.contains("masters[1].slots[0]: `act` of data"), "{refused}");
+    // A constant is not learned, and a parameter is.
+    let constant = json!({"kind": "constant", "value": [[2.0]]});
+    let mixed = twice(&constant, &json!({"kind": "param", "share": [0, 0]}));
+    let refused = answer(&mixed.to_string(), true).unwrap_err();
+    assert!(refused.message.contains("that slot has another kind or shape"), "{refused}");
+}
+
+/// Shares may lead over others, in either order, and to themselves they may not.
+#[test]
+fn shares_lead_over_others() {
+    let master = |slot: Value| json!({"proof": r"\v. derelict v : !(h -o h) -o h -o h", "state": "h", "dims": {"h": 2}, "slots": [slot]});
+    let of = |shares: [Option<usize>; 3]| {
+        let slots = shares.map(|share| match share {
+            Some(other) => json!({"kind": "param", "share": [other, 0]}),
+            None => json!({"kind": "param"}),
+        });
+        let masters: Vec<Value> = slots.into_iter().map(master).collect();
+        let document =
+            json!({"cell": "master", "sizes": {"input": 1, "hidden": 2}, "options": {"masters": masters}});
+        answer(&document.to_string(), true)
+    };
+    let plain = of([None, Some(0), Some(0)]).unwrap();
+    for shares in [[None, Some(0), Some(1)], [Some(1), Some(2), None], [Some(1), None, Some(0)]] {
+        assert_eq!(of(shares).unwrap()["total_params"], plain["total_params"], "{shares:?}");
+    }
+    for shares in [[Some(0), None, None], [Some(1), Some(0), None], [Some(1), Some(2), Some(0)]] {
+        let refused = of(shares).unwrap_err();
+        assert!(refused.message.contains("no such slot with weights"), "{shares:?}: {refused}");
+    }
+}

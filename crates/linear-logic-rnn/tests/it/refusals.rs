@@ -485,3 +485,33 @@ fn nothing_to_do_is_done() {
         }
     }
 }
+
+/// What has names is written with them.
+#[test]
+fn lists_are_no_objects() {
+    check_text("config", r#"["elman","f64",{"input":1,"hidden":1}]"#, &["object"]);
+    check("config", &elman("sizes", &json!([2, 1])), &["sizes", "object"]);
+    check("config", &elman("options", &json!(["tanh"])), &["options"]);
+    let proof = r"\v. derelict v : !(h -o h) -o h -o h";
+    let mut listed = master(proof, &json!([{"kind": "param"}]));
+    listed["options"]["masters"] = json!([[proof, "h", {"h": 2}, [{"kind": "param"}]]]);
+    check("config", &listed, &["object"]);
+    check("config", &master(proof, &json!([["param"]])), &["object"]);
+    let mut shared = master(proof, &json!([{"kind": "param"}]));
+    shared["options"]["masters"][0]["project"] = json!({"share": 0, "x": 1});
+    check("config", &shared, &[]);
+}
+
+/// JSON has no word for what is no number.
+#[test]
+fn what_overflows_is_refused() {
+    let mut large = elman("h0", &json!([1e300]));
+    large["options"] = json!({"act": "identity"});
+    large["weights"]["H"] = json!([[1e308]]);
+    check("config", &large, &["`steps[0].h[0]` is not finite"]);
+    large["weights"]["H"] = json!([[1e8]]);
+    assert_eq!(answer(&large.to_string(), false).unwrap()["steps"][0]["h"], json!([1e308]));
+    large["inputs"] = json!([[1, 0], [0, 1]]);
+    large["report"] = json!("last");
+    check("config", &large, &["`steps[0].h[0]`"]);
+}
