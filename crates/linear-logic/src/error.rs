@@ -1,5 +1,6 @@
 //! A refusal is an answer: a kind, a span in a source, what was expected and what was found.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -93,6 +94,7 @@ pub struct Source {
     pub text: String,
     /// Whether bytes that are not UTF-8 follow the text.
     pub broken: bool,
+    starts: OnceCell<Vec<usize>>,
 }
 
 impl Source {
@@ -107,14 +109,16 @@ impl Source {
                 (String::from_utf8(bytes).unwrap_or_default(), true)
             }
         };
-        Rc::new(Self { name: name.into(), text, broken })
+        Rc::new(Self { name: name.into(), text, broken, starts: OnceCell::new() })
     }
 
-    /// Line and column of a byte offset, both from 1; columns count Unicode scalar values.
+    /// Line and column of a byte offset, both from 1; columns count Unicode scalar values. A line ends with LF, CRLF or a CR
+    /// alone.
     pub fn place(&self, offset: usize) -> Place {
+        let starts = self.starts();
         let before = self.text.get(..offset.min(self.text.len())).unwrap_or(&self.text);
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        let line = 1 + before.matches('\n').count();
+        let line = starts.partition_point(|start| *start <= before.len());
+        let line_start = starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
         // The one byte behind a text that is not UTF-8.
         let beyond = offset.saturating_sub(self.text.len());
         let column = 1 + before.get(line_start..).map_or(0, |s| s.chars().count()) + beyond;
@@ -124,8 +128,24 @@ impl Source {
     /// The whole line that contains a byte offset, without its end.
     pub fn line(&self, offset: usize) -> &str {
         let offset = offset.min(self.text.len());
-        let start = self.text.get(..offset).and_then(|s| s.rfind('\n')).map_or(0, |i| i + 1);
-        self.text.get(start..).and_then(|rest| rest.split('\n').next()).unwrap_or("").trim_end_matches('\r')
+        let starts = self.starts();
+        let next = starts.partition_point(|start| *start <= offset);
+        let start = starts.get(next.wrapping_sub(1)).copied().unwrap_or(0);
+        let end = starts.get(next).copied().unwrap_or(self.text.len());
+        self.text.get(start..end).unwrap_or("").trim_end_matches(['\r', '\n'])
+    }
+
+    /// Where the lines begin, found once: a text may have a refusal for each of its lines.
+    fn starts(&self) -> &[usize] {
+        self.starts.get_or_init(|| {
+            let bytes = self.text.as_bytes();
+            let ends = (0..bytes.len()).filter(|at| match bytes[*at] {
+                b'\n' => true,
+                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+                _ => false,
+            });
+            std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
+        })
     }
 }
 
@@ -275,5 +295,31 @@ impl Serialize for Refusal {
             }
         }
         object.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each way to end a line ends one, and each offset is in the line that plain counting finds.
+    #[test]
+    fn lines_end_with_lf_crlf_or_cr() {
+        let source = Source::new("a", b"a\nbc\r\nd\r\re\xc3\xa9f".to_vec());
+        let place = |offset: usize| {
+            let Place { line, column, .. } = source.place(offset);
+            (line, column, source.line(offset))
+        };
+        assert_eq!(place(0), (1, 1, "a"));
+        assert_eq!(place(1), (1, 2, "a"));
+        assert_eq!(place(3), (2, 2, "bc"));
+        assert_eq!(place(5), (2, 4, "bc"));
+        assert_eq!(place(6), (3, 1, "d"));
+        assert_eq!(place(8), (4, 1, ""));
+        assert_eq!(place(9), (5, 1, "eéf"));
+        assert_eq!(place(12), (5, 3, "eéf"));
+        assert_eq!(place(13), (5, 4, "eéf"));
+        let empty = Source::new("a", Vec::new());
+        assert_eq!((empty.place(0).line, empty.place(0).column, empty.line(0)), (1, 1, ""));
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn tokens(source: &Source) -> Vec<Token> {
         if first.is_whitespace() {
             at += first.len_utf8();
         } else if rest.starts_with("--") {
-            at += rest.find('\n').unwrap_or(rest.len());
+            at += rest.find(['\n', '\r']).unwrap_or(rest.len());
         } else {
             let (kind, length) = token(rest, first);
             found.push(Token { kind, span: Span { start: at, end: at + length } });

@@ -161,6 +161,36 @@ impl Ring for Modular {
     }
 }
 
+/// The double nearest to a fraction of positive numbers, of two the even one; `None` beyond all of them.
+fn nearest(numerator: &BigInt, denominator: &BigInt) -> Option<f64> {
+    // The quotient has 100 bits or 101, which lie in a u128, and what is left of it is a bit behind them.
+    let shift = 100 + denominator.bits() as i64 - numerator.bits() as i64;
+    let (scaled, divisor) = if shift >= 0 {
+        (numerator << shift as u64, denominator.clone())
+    } else {
+        (numerator.clone(), denominator << shift.unsigned_abs())
+    };
+    let (quotient, rest) = scaled.div_rem(&divisor);
+    let quotient = quotient.to_u128()? << 1 | u128::from(!rest.is_zero());
+    let shift = shift + 1;
+    // The place of its first bit, and the last place that a double of this size has.
+    let first = i64::from(u128::BITS - quotient.leading_zeros()) - 1 - shift;
+    let last = (first - 52).max(-1074);
+    let drop = last + shift;
+    if drop >= 128 {
+        // Less than half of the smallest.
+        return Some(0.0);
+    }
+    let (kept, cut) = (quotient >> drop, quotient & ((1 << drop) - 1));
+    let half = 1_u128 << (drop - 1);
+    let kept = kept + u128::from(cut > half || (cut == half && kept & 1 == 1));
+    // In two steps, of which only the last may leave the normal numbers, where it is exact.
+    let exponent = i32::try_from(last).ok()?;
+    let step = exponent / 2;
+    let found = kept as f64 * 2f64.powi(step) * 2f64.powi(exponent - step);
+    found.is_finite().then_some(found)
+}
+
 /// Doubles, for comparison with exact rings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Double;
@@ -198,22 +228,65 @@ impl Ring for Double {
         if value.denom().is_one() {
             return self.integer(value.numer());
         }
-        // Scaled so that the quotient has 64 bits or more; the rest decides no rounding but in the last place.
-        let shift = 128 + value.denom().bits() as i64 - value.numer().bits() as i64;
-        let (scaled, unscaled) = if shift >= 0 {
-            ((value.numer().abs() << shift as u64) / value.denom(), shift)
-        } else {
-            (value.numer().abs() / (value.denom().clone() << shift.unsigned_abs()), shift)
-        };
-        let mantissa = scaled.to_f64().unwrap_or(f64::INFINITY);
-        let exponent = i32::try_from(-unscaled).map_err(|_| Fault::Overflow)?;
-        // In two steps, so that neither factor leaves the range of doubles.
-        let half = exponent / 2;
-        let found = mantissa * 2f64.powi(half) * 2f64.powi(exponent - half);
+        let found = nearest(&value.numer().abs(), value.denom()).ok_or(Fault::Overflow)?;
         Self::finite(if value.is_negative() { -found } else { found })
     }
 
     fn decimal(&self, text: &str, _exact: &BigRational) -> Result<f64, Fault> {
         Self::finite(text.parse().map_err(|_| Fault::NotInRing)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far a double is from a fraction.
+    fn distance(found: f64, value: &BigRational) -> BigRational {
+        let found = BigRational::from_float(found).unwrap_or_else(BigRational::zero);
+        (found - value).abs()
+    }
+
+    fn check(numerator: &BigInt, denominator: &BigInt) {
+        let value = BigRational::new(numerator.clone(), denominator.clone());
+        let Ok(found) = Double.fraction(&value) else {
+            assert!(
+                value.abs() >= BigRational::from_float(f64::MAX).unwrap_or_else(BigRational::zero),
+                "{value}"
+            );
+            return;
+        };
+        let own = distance(found, &value);
+        for other in [found.next_up(), found.next_down()] {
+            if other.is_finite() {
+                let further = distance(other, &value);
+                assert!(own <= further, "{value}: {found:e} and {other:e}");
+                assert!(own < further || found.to_bits() & 1 == 0, "{value}: {found:e} is odd");
+            }
+        }
+    }
+
+    /// Fractions of all sizes, and such that lie at or beside the middle of two doubles.
+    #[test]
+    fn fractions_go_to_the_nearest_double() {
+        let mut draw = seeded::Family::new("linear-logic", "fractions", seeded::test_seed()).stream(0);
+        let mut number =
+            |bits: u64| (BigInt::from(draw.below(u64::MAX)) << bits) + BigInt::from(draw.below(u64::MAX));
+        for turn in 0..3000_u64 {
+            let (a, b) = (number(turn % 1200), number(turn * 7 % 1300));
+            check(&(a + 1), &(b + 1));
+        }
+        for turn in 0..3000_u64 {
+            // Two of 53 bits beside each other, their middle, and a little more or less.
+            let low = (BigInt::from(1) << 52) + number(0).mod_floor(&(BigInt::from(1) << 52));
+            let middle: BigInt = low * 2 + 1;
+            let scale = number(turn % 900) | BigInt::from(1);
+            for beside in [-1, 0, 1] {
+                let numerator: BigInt = &middle * &scale + beside;
+                check(&numerator, &(&scale << 40_u64));
+                // Among the subnormal ones, too, where fewer places are left.
+                check(&numerator, &(&scale << (1000 + turn % 160)));
+            }
+        }
     }
 }

@@ -50,6 +50,7 @@ fn wrong_usage_is_status_2() {
         &["denote", "-e", "2", "--carrier", "sparse"],
         &["denote", "-e", "2", "--dim", "a=0"],
         &["denote", "-e", "2", "--dim", "a"],
+        &["denote", "-e", "id", "--dim", "a=2", "--dim", "a=3"],
         &["denote", "-e", "2", "-e", "3"],
         &["normalize", "-e", "2", "--fuel", "x"],
         &["normalize"],
@@ -74,6 +75,10 @@ fn files_and_texts() {
     assert_eq!(answered(&["denote", "-", "--main", "f{c}", "--dim", "c=1"], text)["type"], "c -o c");
     assert_eq!(answered(&["denote", "-", "--main", "f", "--dim", "a=1"], text)["type"], "a -o a");
     assert_eq!(refused(&["denote", "-", "--main", "h"], text, "unbound")["variable"], "h");
+    assert_eq!(refused(&["normalize", "-", "-e", "2", "--main", "h"], text, "unbound")["variable"], "h");
+    // A comment ends with its line, however that ends.
+    let error = refused(&["check", "-"], "-- hi\rdef f : int = 3 3;\r", "type-mismatch");
+    assert_eq!((&error["span"]["start"]["line"], &error["span"]["start"]["column"]), (&json!(2), &json!(17)));
     assert_eq!(answered(&["check", "-", "-e", "g"], text)["definitions"].as_array().unwrap().len(), 1);
     let several = answered(&["check", "-e", "2", "-e", "0b1"], "");
     assert_eq!(several["definitions"][1]["type_short"], "bint");

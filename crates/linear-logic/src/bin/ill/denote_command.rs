@@ -72,8 +72,14 @@ impl At {
     }
 
     /// The dimensions that were given.
-    pub(crate) fn dimensions(&self) -> BTreeMap<Rc<str>, usize> {
-        self.dimensions.iter().map(|d| (d.atom.as_str().into(), d.size)).collect()
+    pub(crate) fn dimensions(&self) -> Result<BTreeMap<Rc<str>, usize>, Failure> {
+        let mut found = BTreeMap::new();
+        for dimension in &self.dimensions {
+            if found.insert(Rc::from(dimension.atom.as_str()), dimension.size).is_some() {
+                return Err(Failure::Usage(format!("--dim gives `{}` twice", dimension.atom)));
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -97,7 +103,7 @@ pub(crate) fn denote(args: &Denote) -> Result<Answer, Failure> {
     let program = &loaded.program;
     let subject = args.texts.subject(program, args.at.main.as_deref())?;
     let arguments = args.at.arguments()?;
-    let given = args.at.dimensions();
+    let given = args.at.dimensions()?;
     let dimensions = match args.carrier {
         CarrierName::Dense => dimensions(&given, &subject.formula, &arguments)?,
         CarrierName::Words => given,

@@ -97,6 +97,10 @@ impl Texts {
         if sources.is_empty() {
             return Ok(vec![self.main(program, main)?]);
         }
+        // Beside expressions the name is of no use, and is one all the same.
+        if main.is_some() {
+            self.main(program, main)?;
+        }
         let (mut found, mut refusals) = (Vec::new(), Vec::new());
         for source in &sources {
             match parse::query(source).and_then(|query| elaborate(program, source, &query)) {

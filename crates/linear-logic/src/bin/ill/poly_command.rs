@@ -25,7 +25,7 @@ pub(crate) fn poly(args: &Poly) -> Result<Answer, Failure> {
     let loaded = args.texts.load()?;
     let program = &loaded.program;
     let subject = args.texts.subject(program, args.at.main.as_deref())?;
-    let found = polynomial(program, &subject, &args.at.arguments()?, &args.at.dimensions())?;
+    let found = polynomial(program, &subject, &args.at.arguments()?, &args.at.dimensions()?)?;
     let shape = |entries: Vec<Value>| shaped(&found.formula, found.columns, entries);
     let texts: Vec<String> = found.entries.iter().map(|entry| found.text(entry)).collect();
     let text = texts.join("\n");
