@@ -37,7 +37,7 @@ pub enum Next {
 const HELP: &str = "\
 A statement is kept, a query answers:   Edge(Ann, Bob)   Edge(Ann, x)?
   :list            the statements
-  :drop NAME       forget the statements that define NAME
+  :drop NAME       forget the statements that define NAME, or the directives @NAME
   :load FILE       the statements of a file
   :check           all warnings
   :explain [Q?]    what the program is, and how it is evaluated (for a query)
@@ -134,6 +134,11 @@ impl Console {
             _ => vec![complaint(format!("there is no `{word}`: `:help` says what there is"))],
         };
         (reactions, Next::Statement)
+    }
+
+    /// Forgets the lines of a statement that is not complete; false if there are none.
+    pub fn clear(&mut self) -> bool {
+        !std::mem::take(&mut self.pending).is_empty()
     }
 
     fn drop_name(&mut self, name: &str) -> Vec<Reaction> {
@@ -316,7 +321,8 @@ fn defines(text: &str, name: &str) -> bool {
         | StatementKind::Parameter { reference, .. }
         | StatementKind::Weighted { reference, .. } => reference.name.text == name,
         StatementKind::Rule { head, .. } | StatementKind::Equation { head, .. } => head.name.text == name,
-        StatementKind::Write { .. } | StatementKind::Query { .. } | StatementKind::Directive(_) => false,
+        StatementKind::Directive(directive) => name.strip_prefix('@') == Some(directive.name.text.as_str()),
+        StatementKind::Write { .. } | StatementKind::Query { .. } => false,
     };
     tree.statements.iter().any(one)
 }

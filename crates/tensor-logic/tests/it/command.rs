@@ -145,6 +145,11 @@ fn the_repl_talks_through_a_pipe() {
     assert!(objected.starts_with("error[syntax]"), "{objected}");
     let (code, _, objected) = tl(folder.path(), &["repl", "none.tl"], b"");
     assert_eq!((code, objected.contains("none.tl")), (Some(0), true));
+    // A line that is no text is passed over, and said to be.
+    let (code, said, objected) = tl(folder.path(), &["repl"], b"A = 1\n\xff\nA?\r\n");
+    assert_eq!((code, said.as_str()), (Some(0), "A?\n  1.0\n"));
+    assert!(objected.contains("line 2 is passed over: its byte 1 is no UTF-8"), "{objected}");
+    assert_eq!(tl(folder.path(), &["repl", "--json"], b"A = 1\n").0, Some(2));
 }
 
 #[test]

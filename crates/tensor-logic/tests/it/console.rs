@@ -52,6 +52,18 @@ fn statements_stay_and_queries_answer() {
     assert_eq!(said.len(), 1 + 6, "{said:?}");
 }
 
+/// What an interrupt clears is gone, and directives are forgotten by their names.
+#[test]
+fn lines_are_cleared_and_directives_forgotten() {
+    let mut console = console();
+    assert_eq!(console.line("A = [1,").1, Next::Rest);
+    assert!(console.clear() && !console.clear());
+    assert_eq!(talk(&mut console, &["B = 2", "B?"]), ["B?\n  2.0"]);
+    let said = talk(&mut console, &["W ~ 1", "@const(W)", ":drop W", "A = 1", ":drop @const", "A = 1", "A?"]);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("! ") && said[1] == "A?\n  1.0", "{said:?}");
+}
+
 #[test]
 fn a_refused_statement_is_not_kept() {
     let mut console = console();

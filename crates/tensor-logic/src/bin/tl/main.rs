@@ -90,6 +90,10 @@ const STACK: usize = 256 << 20;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.json;
+    if json && matches!(cli.command, Command::Repl(_)) {
+        let why = "`tl repl` answers line by line: --json does not belong to it\n";
+        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, why).exit();
+    }
     let work = move || cli.command.run(json).and_then(|answer| Ok(answer::print(&answer, json)?));
     let done = on_stack_of(STACK, work).map_err(Into::into).and_then(|done| done);
     if let Some(usage) =

@@ -43,22 +43,22 @@ pub(crate) struct Query {
     #[arg(long, value_name = "N", value_parser = count, conflicts_with_all = ["marginals", "of", "map"])]
     samples: Option<u64>,
     /// The seed of the samples.
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, requires = "samples")]
     seed: u64,
     /// The number of threads that draw samples, which changes no bit of the answer [default: one a core].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024), requires = "samples")]
     threads: Option<u32>,
     /// Marginals by loopy belief propagation: exact on trees, an approximation elsewhere, for models of any size.
     #[arg(long, conflicts_with_all = ["marginals", "of", "map", "samples"])]
     loopy: bool,
     /// Of `--loopy`: at most so many rounds.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "loopy")]
     rounds: usize,
     /// Of `--loopy`: the messages rest when no number of them moves by more in a round.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1e-9)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-9, requires = "loopy")]
     tolerance: f64,
     /// Of `--loopy`: the share of an old message that stays in the new one, below 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "loopy")]
     damping: f64,
     /// The most bytes that tables may take [default: three quarters of the machine's memory].
     #[arg(long, value_parser = count)]

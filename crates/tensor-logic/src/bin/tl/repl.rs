@@ -46,9 +46,23 @@ fn react(reactions: Vec<Reaction>) {
 }
 
 fn piped(mut console: Console, interrupt: &Interrupt) -> anyhow::Result<()> {
-    for line in std::io::stdin().lock().lines() {
-        let line = line?;
-        let (reactions, next) = interrupt.during(|| console.line(&line));
+    let mut input = std::io::stdin().lock();
+    let mut bytes = Vec::new();
+    for number in 1_u64.. {
+        bytes.clear();
+        if input.read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
+        let end = bytes.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        let line = match std::str::from_utf8(&bytes[..end]) {
+            Ok(line) => line,
+            Err(error) => {
+                let at = error.valid_up_to() + 1;
+                answer::object(&format!("line {number} is passed over: its byte {at} is no UTF-8"));
+                continue;
+            }
+        };
+        let (reactions, next) = interrupt.during(|| console.line(line));
         react(reactions);
         if next == Next::Quit {
             return Ok(());
@@ -81,10 +95,19 @@ fn dialogue(editor: &mut Editor<Dialogue, DefaultHistory>, interrupt: &Interrupt
         let line = match editor.readline(prompt) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
+                if let Some(Dialogue(console)) = editor.helper_mut() {
+                    console.clear();
+                }
                 prompt = "> ";
                 continue;
             }
-            Err(ReadlineError::Eof) => return Ok(()),
+            Err(ReadlineError::Eof) => {
+                // A statement that never ended is what it is.
+                if let Some(Dialogue(console)) = editor.helper_mut() {
+                    react(interrupt.during(|| console.line("").0));
+                }
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         };
         editor.add_history_entry(&line)?;
