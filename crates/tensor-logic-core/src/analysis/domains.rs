@@ -13,7 +13,8 @@ use crate::lower::Draft;
 use crate::names::Names;
 use crate::presence::{bounds_counted, bounds_with, extent};
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Guard, IndexFn, IndexId, Range, Role, Sense, Style, TensorId,
+    Argument, Equation, EquationId, Expr, Form, Guard, IndexFn, IndexId, Range, Role, Style, TensorId, Term,
+    When,
 };
 use crate::value::{Const, Domain};
 
@@ -22,10 +23,11 @@ mod classes;
 mod given;
 mod interval;
 mod ranges;
+mod reach;
 
 pub use binding::binds;
 use classes::{Classes, hull};
-use interval::Solver;
+use reach::{Reach, Within};
 
 /// What inference refuses: the stage "domains", and `unbounded-index`, which belongs to the
 /// stage "recursion".
@@ -144,16 +146,15 @@ impl Inference<'_> {
                     interval::Values::Between(..) => {}
                     interval::Values::Unknown => {
                         let of_index = function.alone().is_some();
-                        if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
-                            bound_by_relation = Some(span);
-                        } else if let Some((from, to)) =
-                            bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
-                                Some(self.range_len(id))
-                            })
-                        {
-                            values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
-                        } else {
-                            bound_by_relation = Some(span);
+                        let settled = self.classes.source(class).is_some()
+                            || self.classes.domain(class, symbols).is_err();
+                        let count = |id| Some(self.range_len(id));
+                        let bounds = bounds_counted(function, &|id| self.reach(equation, id, 0), &count);
+                        match bounds.filter(|_| !of_index || !settled) {
+                            Some((from, to)) => {
+                                values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
+                            }
+                            None => bound_by_relation = Some(span),
                         }
                     }
                 }
@@ -240,27 +241,13 @@ impl Inference<'_> {
                 (*own == index).then(|| bounds_with(function, &inner)).flatten()
             }),
             Range::Tuples => {
-                let mut reach: Option<(i64, i64)> = None;
-                equation.visit_reads(&mut |read, sense| {
-                    let round = self.draft.program.tensor(read.tensor).style == Style::Round;
-                    for (place, argument) in read.arguments.iter().enumerate() {
-                        let Argument::At(function) = argument else { continue };
-                        if sense == Sense::Negative || !round {
-                            continue;
-                        }
-                        let Some((low, high)) =
-                            self.place_domain(read.tensor, place).as_ref().and_then(extent)
-                        else {
-                            continue;
-                        };
-                        if let Some((from, to)) = (Solver { index, range: &inner }).solve(function, low, high)
-                        {
-                            let (least, most) = reach.unwrap_or((from, to));
-                            reach = Some((least.max(from), most.min(to)));
-                        }
-                    }
-                });
-                reach.filter(|(from, to)| from <= to)
+                let reach = Reach { inference: self, index };
+                let of_term = |term: &Term| reach.expr(&term.body).and(reach.when(&term.when));
+                let all = equation.terms.iter().map(of_term).reduce(Within::or);
+                match all {
+                    Some(Within::Between(from, to)) if from <= to => Some((from, to)),
+                    _ => None,
+                }
             }
         }
     }
@@ -446,7 +433,7 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
 /// An index and what must be present for each of its bindings.
 struct Scoped<'a> {
     index: IndexId,
-    bodies: Vec<(&'a Expr, &'a crate::program::When)>,
+    bodies: Vec<(&'a Expr, &'a When)>,
 }
 
 fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
@@ -470,7 +457,7 @@ fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
 
 static NOTHING: Expr = Expr::Number(1.0);
 
-fn inner_when<'a>(when: &'a crate::program::When, found: &mut Vec<Scoped<'a>>) {
+fn inner_when<'a>(when: &'a When, found: &mut Vec<Scoped<'a>>) {
     for guard in &when.guards {
         if let Guard::Compare(_, left, right) = guard {
             inner(left, found);

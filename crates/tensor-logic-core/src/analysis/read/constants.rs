@@ -26,6 +26,7 @@ pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &m
         {
             refuse_first(reference, |_| true, reports);
         }
+        StatementKind::Parameter { reference, .. } => reports.extend(no_index(reference)),
         StatementKind::Weighted { reference, .. } => refuse_first(reference, |_| true, reports),
         StatementKind::Equation {
             head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
@@ -37,6 +38,17 @@ pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &m
         }
         _ => {}
     }
+}
+
+/// The first place of a parameter that is no index: its start is that of all elements.
+fn no_index(reference: &Reference) -> Option<Refusal> {
+    let place = reference.places.iter().find(|place| !is_index(place))?;
+    let tensor = &reference.name.text;
+    let message = format!("`{tensor}` is a parameter, its places are named by indices, and this is none");
+    let report = Refusal::new(Code::BadArgument, place.span, message);
+    Some(report.help(format!(
+        "declare all of `{tensor}`, as in `{tensor}[i, j] ~ normal(0, 0.1)`; a part of it takes `=`"
+    )))
 }
 
 /// Refuses the first argument that is no constant and is wanted to be one.
