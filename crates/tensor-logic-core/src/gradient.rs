@@ -15,7 +15,7 @@
 //! `expression` walks a right side from the root to each occurrence and keeps the factor that
 //! the path has collected; `combine` says what an element owes to each of its contributions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::ast::Span;
 use crate::program::{
@@ -23,6 +23,7 @@ use crate::program::{
     TensorId, Term, When,
 };
 
+mod active;
 mod axis;
 mod builder;
 mod chosen;
@@ -35,6 +36,7 @@ mod text;
 
 pub use chosen::are_all_listed;
 
+use active::active;
 use builder::{Builder, Scope};
 
 /// A program that computes gradients beside what it computed before.
@@ -42,7 +44,9 @@ use builder::{Builder, Scope};
 pub struct Adjoint {
     /// The program: the original tensors keep their ids.
     pub program: Program,
-    /// The gradient of each tensor asked for; `None` where the goal does not depend on it.
+    /// The tensors asked for.
+    pub wrt: Vec<TensorId>,
+    /// The gradient of each of them; `None` where the goal does not depend on it.
     pub gradients: Vec<Option<TensorId>>,
     /// The first equation that was added.
     pub first_equation: usize,
@@ -50,9 +54,20 @@ pub struct Adjoint {
 
 /// The gradients of a scalar with respect to tensors.
 pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
+    build(program, goal, wrt, false)
+}
+
+/// The same gradients where an adjoint has entries only where something is owed, and nothing is on a way with a factor that
+/// stays 0, however steep another one is: the root of 0 under a mask, a logarithm of 0 that loses a maximum. All adjoints
+/// are relations and the factors are looked at twice, which costs time: to be asked where [`adjoint`] gives no number.
+pub fn guarded_adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
+    build(program, goal, wrt, true)
+}
+
+fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> Adjoint {
     let first_equation = program.equations.len();
     let needed = program.needs(&[goal]);
-    let active = active(program, &needed, wrt);
+    let active = active(program, goal, &needed, wrt);
     let mut builder = Builder {
         program: program.clone(),
         active,
@@ -62,6 +77,8 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
         entries: HashMap::new(),
         made: 0,
         stored: None,
+        guarded,
+        own: program.tensors.len(),
     };
     if builder.active.contains(&goal) {
         let seed = builder.adjoint_of(goal);
@@ -84,7 +101,7 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
     let gradients = wrt.iter().map(gradient).collect();
     let mut program = builder.program;
     settle(&mut program);
-    Adjoint { program, gradients, first_equation }
+    Adjoint { program, wrt: wrt.to_vec(), gradients, first_equation }
 }
 
 /// Components of the grown program. Its recursion was legal, so its adjoint's is.
@@ -94,25 +111,6 @@ fn settle(program: &mut Program) {
         program.components = components;
     }
     program.actions.retain(|action| matches!(action, Action::Query(_)));
-}
-
-/// The tensors below the goal that depend on what is asked for.
-fn active(program: &Program, needed: &BTreeSet<TensorId>, wrt: &[TensorId]) -> BTreeSet<TensorId> {
-    let mut active: BTreeSet<TensorId> = wrt.iter().copied().filter(|id| needed.contains(id)).collect();
-    let smooth = |id: TensorId| !matches!(program.tensor(id).combine, Combine::Exists | Combine::Or);
-    loop {
-        let before = active.len();
-        for equation in &program.equations {
-            let (tensor, mut depends) = (equation.tensor, false);
-            equation.visit_reads(&mut |read, _| depends |= active.contains(&read.tensor));
-            if depends && needed.contains(&tensor) && smooth(tensor) {
-                active.insert(tensor);
-            }
-        }
-        if active.len() == before {
-            return active;
-        }
-    }
 }
 
 impl Builder {

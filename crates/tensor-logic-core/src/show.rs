@@ -32,4 +32,4 @@ mod whole;
 
 pub use piece::number;
 pub use statement::{equation, explicit};
-pub use whole::program;
+pub use whole::{apart, program};

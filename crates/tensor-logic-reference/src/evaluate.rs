@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::bind::{Binding, Filter, Lookup, Plan, Scope, Supply, invert};
 use super::machine::Machine;
-use super::number::Number;
+use super::number::{Number, added};
 use super::store::{self, Entries, Store};
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -321,7 +321,7 @@ impl<'p, N: Number> Machine<'p, N> {
                     _ if so_far.value().is_nan() => so_far,
                     Some(std::cmp::Ordering::Equal) => {
                         attained += 1.0;
-                        N::with(so_far.value(), so_far.slope() + value.slope())
+                        N::with(so_far.value(), added(so_far.slope(), value.slope()))
                     }
                     Some(order) if order.is_gt() != (reduce.operation == Operation::Max) => so_far,
                     _ => {
@@ -339,7 +339,7 @@ impl<'p, N: Number> Machine<'p, N> {
             Operation::Product => joined.or(over_nothing.map(|_| N::new(1.0))),
             Operation::Avg => joined.map(|joined| joined.over(N::new(count))),
             Operation::Max | Operation::Min => {
-                joined.map(|joined| N::with(joined.value(), joined.slope() / attained))
+                joined.map(|joined| N::with(joined.value(), joined.slope().map(|slope| slope / attained)))
             }
         }
     }

@@ -66,7 +66,7 @@ impl Reference {
             let mut gradient = Vec::new();
             for element in variables(request.program, *tensor) {
                 let dual = self.evaluate::<Dual>(request, &[goal], Some((*tensor, element)))?;
-                gradient.push(scalar(&dual, goal).map_or(0.0, Dual::slope));
+                gradient.push(scalar(&dual, goal).and_then(Dual::slope).unwrap_or(0.0));
             }
             gradients.push(gradient);
         }

@@ -12,10 +12,10 @@ pub(super) trait Number: Copy {
     fn variable(value: f64) -> Self;
     /// The value.
     fn value(self) -> f64;
-    /// The derivative; 0 for plain numbers.
-    fn slope(self) -> f64;
+    /// The derivative, where the value hangs on the variable at all.
+    fn slope(self) -> Slope;
     /// A number with this value, and this slope where slopes are carried.
-    fn with(value: f64, slope: f64) -> Self;
+    fn with(value: f64, slope: Slope) -> Self;
 
     /// Whether a count may have this value: it stays below 2⁶³.
     fn fits_count(self) -> bool {
@@ -34,12 +34,13 @@ pub(super) trait Number: Copy {
 
     /// The sum.
     fn plus(self, other: Self) -> Self {
-        Self::with(self.value() + other.value(), self.slope() + other.slope())
+        Self::with(self.value() + other.value(), added(self.slope(), other.slope()))
     }
 
     /// The product.
     fn times(self, other: Self) -> Self {
-        let slope = weighted(other.value(), self.slope()) + weighted(self.value(), other.slope());
+        let (a, b) = (self.slope(), other.slope());
+        let slope = added(along(other.value(), b.is_none(), a), along(self.value(), a.is_none(), b));
         Self::with(self.value() * other.value(), slope)
     }
 
@@ -47,31 +48,53 @@ pub(super) trait Number: Copy {
     fn over(self, other: Self) -> Self {
         // A 0 has no sign: -0 + 0 is 0.
         let (a, b) = (self.value(), other.value() + 0.0);
-        let slope = weighted(1.0 / b, self.slope()) - weighted(a / (b * b), other.slope());
-        Self::with(a / b, slope)
+        let above = along(1.0 / b, false, self.slope());
+        let stays = self.slope().is_none() && a == 0.0;
+        Self::with(a / b, added(above, along(-a / (b * b), stays, other.slope())))
     }
 
     /// The power.
     fn power(self, exponent: Self) -> Self {
         let (a, n) = (self.value(), exponent.value());
-        let by_base = if self.slope() == 0.0 || n == 0.0 { 0.0 } else { n * power(a, n - 1.0) };
-        let by_exponent = if exponent.slope() == 0.0 { 0.0 } else { power(a, n) * a.ln() };
-        let slope = weighted(by_base, self.slope()) + weighted(by_exponent, exponent.slope());
-        Self::with(power(a, n), slope)
+        // X^0 is 1 everywhere, and 0^n is 0 for all n near a positive one.
+        let by_base = self.slope().filter(|_| n != 0.0).map(|slope| n * power(a, n - 1.0) * slope);
+        let by_exponent = exponent.slope().filter(|_| a != 0.0).map(|slope| power(a, n) * a.ln() * slope);
+        Self::with(power(a, n), added(by_base, by_exponent))
     }
 
     /// An elementwise function.
     fn apply(function: &Function, arguments: &[Self]) -> Self {
         let values: Vec<f64> = arguments.iter().map(|argument| argument.value()).collect();
-        let sloped = arguments.iter().enumerate().filter(|(_, argument)| argument.slope() != 0.0);
-        let slope = sloped.map(|(by, argument)| function.derivative(&values, by) * argument.slope()).sum();
+        let mut slope = None;
+        for (by, argument) in arguments.iter().enumerate() {
+            let fixed = match function {
+                Function::Step | Function::Sign | Function::Floor => true,
+                Function::Relu | Function::Abs | Function::Max | Function::Min => true,
+                // A slope of 0 stays one where the argument stays below 0, and one that is not looked at above.
+                Function::Leaky => by == 1 && values[0] > 0.0 || by == 0 && arguments[1].slope().is_none(),
+                Function::Sig => values.get(1) == Some(&0.0),
+                _ => false,
+            };
+            slope = added(slope, along(function.derivative(&values, by), fixed, argument.slope()));
+        }
         Self::with(function.value(&values), slope)
     }
 }
 
-/// A derivative's part; what does not depend on the variable adds nothing, however steep it is.
-fn weighted(factor: f64, slope: f64) -> f64 {
-    if slope == 0.0 { 0.0 } else { factor * slope }
+/// A derivative; `None` where a value stays as it is however the variable moves, which is more than a derivative of 0.
+pub(super) type Slope = Option<f64>;
+
+/// The sum of two parts of a derivative.
+pub(super) fn added(a: Slope, b: Slope) -> Slope {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A derivative's part. A factor of 0 that stays one adds nothing, however steep the rest is.
+fn along(factor: f64, stays: bool, slope: Slope) -> Slope {
+    slope.filter(|_| factor != 0.0 || !stays).map(|slope| factor * slope)
 }
 
 impl Number for f64 {
@@ -84,10 +107,10 @@ impl Number for f64 {
     fn value(self) -> f64 {
         self
     }
-    fn slope(self) -> f64 {
-        0.0
+    fn slope(self) -> Slope {
+        None
     }
-    fn with(value: f64, _: f64) -> f64 {
+    fn with(value: f64, _: Slope) -> f64 {
         value
     }
 }
@@ -96,23 +119,23 @@ impl Number for f64 {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Dual {
     value: f64,
-    slope: f64,
+    slope: Slope,
 }
 
 impl Number for Dual {
     fn new(value: f64) -> Dual {
-        Dual { value, slope: 0.0 }
+        Dual { value, slope: None }
     }
     fn variable(value: f64) -> Dual {
-        Dual { value, slope: 1.0 }
+        Dual { value, slope: Some(1.0) }
     }
     fn value(self) -> f64 {
         self.value
     }
-    fn slope(self) -> f64 {
+    fn slope(self) -> Slope {
         self.slope
     }
-    fn with(value: f64, slope: f64) -> Dual {
+    fn with(value: f64, slope: Slope) -> Dual {
         Dual { value, slope }
     }
 }
@@ -141,10 +164,10 @@ impl Number for Exact {
     fn value(self) -> f64 {
         self.value
     }
-    fn slope(self) -> f64 {
-        0.0
+    fn slope(self) -> Slope {
+        None
     }
-    fn with(value: f64, _: f64) -> Exact {
+    fn with(value: f64, _: Slope) -> Exact {
         // What other operations make is rounded beyond 53 bits.
         if value.abs() < EXACT_LIMIT { Exact::new(value) } else { Exact { value, whole: None } }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::number::Number;
+use super::number::{Number, added};
 use tensor_logic_core::program::{Combine, Style, Tensor};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
@@ -77,7 +77,9 @@ impl<N: Number> Store<N> {
     /// The largest change from `old` in units of max(1, |value|) where an element is in both;
     /// infinite where one came or went. Slopes count like values.
     pub(super) fn change(&self, old: &Store<N>) -> f64 {
-        let differ = |a: N, b: N| match gap(a.value(), b.value()).max(gap(a.slope(), b.slope())) {
+        let differ = |a: N, b: N| match gap(a.value(), b.value())
+            .max(gap(a.slope().unwrap_or(0.0), b.slope().unwrap_or(0.0)))
+        {
             0.0 if a.differs(b) => f64::MIN_POSITIVE,
             change => change,
         };
@@ -146,7 +148,7 @@ impl<N: Number> Cell<N> {
         if wins || value.value().is_nan() {
             *self = Cell { joined: value, count: 1.0 };
         } else if value.value() == self.joined.value() {
-            self.joined = N::with(self.joined.value(), self.joined.slope() + value.slope());
+            self.joined = N::with(self.joined.value(), added(self.joined.slope(), value.slope()));
             self.count += 1.0;
         }
     }
@@ -157,7 +159,7 @@ impl<N: Number> Cell<N> {
             Combine::Sum | Combine::Times | Combine::Proofs | Combine::Slopes => Some(self.joined),
             Combine::Avg => Some(self.joined.over(N::new(self.count))),
             Combine::Max | Combine::Min if self.count > 1.0 => {
-                Some(N::with(self.joined.value(), self.joined.slope() / self.count))
+                Some(N::with(self.joined.value(), self.joined.slope().map(|slope| slope / self.count)))
             }
             Combine::Max | Combine::Min => Some(self.joined),
             Combine::Or | Combine::Exists => (self.joined.value() > 0.0).then(|| N::new(1.0)),

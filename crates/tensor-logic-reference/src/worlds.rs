@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::machine::Machine;
-use super::number::{Dual, Number};
+use super::number::{Dual, Number, added};
 use super::store::Store;
 use tensor_logic_core::engine::Request;
 use tensor_logic_core::error::{Code, Refusal, Result};
@@ -65,11 +65,12 @@ impl<N: Number> Machine<'_, N> {
             let mut lift = |id: TensorId, tuple: &Tuple, weight: N| {
                 let own = !met && id == source && *tuple == element;
                 met |= own;
-                Dual::with(weight.value(), f64::from(own))
+                Dual::with(weight.value(), own.then_some(1.0))
             };
             let found = self.worlds(&[relation], &mut lift)?;
             let tuples = found.get(&relation).into_iter().flatten();
-            let slope = tuples.map(|(tuple, value)| owed.get(tuple).copied().unwrap_or(0.0) * value.slope());
+            let slope = tuples
+                .map(|(tuple, value)| owed.get(tuple).copied().unwrap_or(0.0) * value.slope().unwrap_or(0.0));
             slopes.insert(element, N::new(slope.sum()));
         }
         let tensor = self.program.tensor(id);
@@ -117,7 +118,10 @@ impl<N: Number> Machine<'_, N> {
                     }
                     None => {
                         let minus = |rest: M, (_, _, weight): &(TensorId, Tuple, M)| {
-                            M::with(rest.value() - weight.value(), rest.slope() - weight.slope())
+                            M::with(
+                                rest.value() - weight.value(),
+                                added(rest.slope(), weight.slope().map(|slope| -slope)),
+                            )
                         };
                         let rest = choice.tuples.iter().fold(M::new(1.0), minus);
                         M::with(rest.value().max(0.0), rest.slope())

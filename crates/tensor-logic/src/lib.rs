@@ -60,5 +60,5 @@ pub use tensor_logic_reference as reference;
 /// The gradient of a program: `adjoint` is the program, `evaluate` its values.
 pub mod gradient {
     pub use crate::learning::evaluate;
-    pub use tensor_logic_core::gradient::{Adjoint, adjoint};
+    pub use tensor_logic_core::gradient::{Adjoint, adjoint, guarded_adjoint};
 }

@@ -10,11 +10,11 @@
 use super::builder::{Builder, Scope};
 use super::expression::always_present;
 use super::forms::{present, product, under};
-use crate::ast::Span;
+use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, TensorId,
-    When,
+    Argument, Axis, AxisFunction, Call, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce,
+    TensorId, When,
 };
 use crate::rename::Renaming;
 
@@ -39,7 +39,7 @@ impl Builder {
             operation: Operation::Sum,
             over: Vec::new(),
             when: When::default(),
-            body: read,
+            body: read.clone(),
             explicit: true,
             span,
         }));
@@ -61,7 +61,7 @@ impl Builder {
                 let mean = self.along(axis, Operation::Avg, Expr::Product(vec![adjoint.clone(), entry]));
                 let mut along = vec![adjoint.clone(), value.clone()];
                 // A stored value is 0 where there is no entry, which counts as none.
-                if open || !always_present(&axis.argument) {
+                if open || !always_present(&self.program, &axis.argument) {
                     along.push(present(&axis.argument));
                 }
                 let along = Expr::Product(along);
@@ -89,12 +89,21 @@ impl Builder {
             return;
         }
         let body = if open { entries(vec![body]) } else { body };
+        let body = match self.guarded {
+            // Along an axis no entry of which has an adjoint nothing is owed.
+            true => {
+                let count = self.along(axis, Operation::Count, read);
+                let some = Guard::Compare(Comparison::Greater, count, Expr::Number(0.0));
+                under(vec![some].into(), body, span)
+            }
+            false => body,
+        };
         let helper = self.helper("Grad_Part", indices, restricted, span);
         let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         let scope = Scope { indices: indices.to_vec(), when: When::default() };
         let when = axis.when.clone();
         let body = if when.guards.is_empty() { body } else { under(when, body, span) };
-        self.push(helper, head, &scope, body, span);
+        self.owe(helper, head, &scope, body, span);
         let below = self.read_of(helper, indices, span);
         self.walk(&axis.argument, &scope, vec![below], span);
     }

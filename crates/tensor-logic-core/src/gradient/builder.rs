@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::active::flows;
 use super::forms::only_if;
-use crate::ast::Span;
+use crate::ast::{Comparison, Span};
 use crate::program::{
     Argument, Combine, Equation, Expr, Guard, Index, IndexFn, IndexId, Kind, Otherwise, Place, Program,
     Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
@@ -28,6 +29,10 @@ pub(super) struct Builder {
     /// The number of the function that is the right side at hand, and the read of the tensor that
     /// holds its values.
     pub(super) stored: Option<(u64, Expr)>,
+    /// Whether an adjoint has entries only where something is owed, and nothing is where a factor that stays 0 is one.
+    pub(super) guarded: bool,
+    /// So many tensors are those of the program.
+    pub(super) own: usize,
 }
 
 /// Helper tensors that count and compare the contributions to a tensor.
@@ -90,7 +95,8 @@ impl Builder {
         let version = if original.version > 0 { format!("_v{}", original.version) } else { String::new() };
         let name =
             if original.hidden { "Grad_Goal".to_owned() } else { format!("Grad_{}{version}", original.name) };
-        let adjoint = self.tensor(name, original.style, original.places.clone(), original.span);
+        let style = if self.guarded { Style::Round } else { original.style };
+        let adjoint = self.tensor(name, style, original.places.clone(), original.span);
         self.adjoints.insert(id, adjoint);
         adjoint
     }
@@ -186,6 +192,55 @@ impl Builder {
         self.be_bound(&equation);
         self.stay_inside(&equation);
         self.program.equations.push(equation);
+    }
+
+    /// Adds `adjoint[head] += factors` over all bindings of the scope.
+    pub(super) fn owe(
+        &mut self,
+        adjoint: TensorId,
+        head: Vec<IndexFn>,
+        scope: &Scope,
+        body: Expr,
+        span: Span,
+    ) {
+        if self.is_outside(adjoint, &head) {
+            return;
+        }
+        let mut scope = scope.clone();
+        if self.guarded {
+            self.not_zero(&body, &mut scope.when.guards);
+        }
+        self.push(adjoint, head, &scope, body, span);
+    }
+
+    /// Whether no element of a tensor is named.
+    fn is_outside(&self, id: TensorId, head: &[IndexFn]) -> bool {
+        let places = &self.program.tensor(id).places;
+        head.iter().zip(places).any(|(function, place)| match (function, &place.domain) {
+            (IndexFn::Const(value), Some(domain)) => domain.ordinal(*value).is_none(),
+            _ => false,
+        })
+    }
+
+    /// That no factor is 0 which stays it nearby: a mask of the data, the slope of a maximum that another one has.
+    fn not_zero(&self, expr: &Expr, into: &mut Vec<Guard>) {
+        match expr {
+            Expr::Product(parts) => parts.iter().for_each(|part| self.not_zero(part, into)),
+            Expr::Negate(part) | Expr::Quotient(part, _) => self.not_zero(part, into),
+            // X^0 is 1.
+            Expr::Power(_, exponent) if matches!(**exponent, Expr::Number(0.0)) => {}
+            Expr::Number(_) => {}
+            _ => {
+                let mut stays = true;
+                flows(expr, &mut |read| {
+                    let id = read.tensor;
+                    stays &= !self.active.contains(&id) && (id.0 as usize) < self.own;
+                });
+                if stays {
+                    into.push(Guard::Compare(Comparison::NotEqual, expr.clone(), Expr::Number(0.0)));
+                }
+            }
+        }
     }
 
     /// What an assignment computed in the equation that an index comes from, tuples bind where that assignment does not stand.

@@ -1,7 +1,7 @@
 //! What an element of a tensor owes to each of its contributions (N4).
 
 use super::builder::{Builder, Contributions, Scope};
-use super::forms::{self, only_if, product, under};
+use super::forms::{self, only_if, product};
 use crate::ast::{Comparison, Span};
 use crate::present::{self, Covered};
 use crate::program::{
@@ -181,27 +181,28 @@ impl Builder {
         let scope = Scope { indices, when: When::default() };
         let arguments: Vec<Argument> = head.iter().cloned().map(Argument::At).collect();
         let value = Expr::Read(Read::new(made.value, arguments, Otherwise::Absent, span));
-        let guarded = |guard: Guard, body: Expr| under(vec![guard].into(), body, span);
+        let where_entry = |sign, b: Expr| {
+            let guard = Guard::Compare(sign, entry.clone(), b);
+            Scope { indices: scope.indices.clone(), when: vec![guard].into() }
+        };
+        let one = forms::present(entry);
         match combine {
-            Combine::Avg => self.push(made.count, head, &scope, forms::present(entry), span),
+            Combine::Avg => self.push(made.count, head, &scope, one, span),
             Combine::Max | Combine::Min => {
                 self.push(made.value, head.clone(), &scope, entry.clone(), span);
-                let wins = Guard::Compare(Comparison::Equal, entry.clone(), value);
-                self.push(made.count, head, &scope, guarded(wins, forms::present(entry)), span);
+                self.push(made.count, head, &where_entry(Comparison::Equal, value), one, span);
             }
             _ => {
-                let zero = |sign| Guard::Compare(sign, entry.clone(), Expr::Number(0.0));
+                let (regular, zero) = (
+                    where_entry(Comparison::NotEqual, Expr::Number(0.0)),
+                    where_entry(Comparison::Equal, Expr::Number(0.0)),
+                );
                 // A contribution that is 0 counts as 1 in the product of the others.
-                let others = Expr::Terms(vec![
-                    guarded(zero(Comparison::NotEqual), entry.clone()),
-                    guarded(zero(Comparison::Equal), Expr::Number(1.0)),
-                ]);
-                self.push(made.value, head.clone(), &scope, others, span);
-                let is_zero = Expr::Terms(vec![
-                    guarded(zero(Comparison::Equal), Expr::Number(1.0)),
-                    guarded(zero(Comparison::NotEqual), Expr::Number(0.0)),
-                ]);
-                self.push(made.count, head, &scope, is_zero, span);
+                self.push(made.value, head.clone(), &regular, entry.clone(), span);
+                self.push(made.value, head.clone(), &zero, one.clone(), span);
+                self.push(made.count, head.clone(), &zero, one.clone(), span);
+                // How many are 0 is known also where none is.
+                self.push(made.count, head, &scope, product(vec![Expr::Number(0.0), one]), span);
             }
         }
     }

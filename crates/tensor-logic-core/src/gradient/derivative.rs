@@ -28,6 +28,11 @@ pub(super) fn by_value(function: &Function, value: Expr, span: Span) -> Option<E
     })
 }
 
+/// Whether the derivative is 0 everywhere.
+pub(super) fn is_flat(function: &Function) -> bool {
+    matches!(function, Function::Step | Function::Sign | Function::Floor)
+}
+
 /// The derivative by the argument of the number given, or `None` where it is 0 everywhere.
 /// At kinks it is that of section 4, N12.
 pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span) -> Option<Expr> {

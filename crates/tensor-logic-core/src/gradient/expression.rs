@@ -6,35 +6,62 @@ use super::forms::{present, product, under};
 use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, Style,
-    TensorId, When,
+    Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
+    Reduce, Style, TensorId, When,
 };
 use crate::rename::Renaming;
+use crate::value::Domain;
 use crate::walk::expr_indices;
 
 /// Whether the value is present at every binding: it reads nothing that can be absent.
-pub(super) fn always_present(expr: &Expr) -> bool {
+pub(super) fn always_present(program: &Program, expr: &Expr) -> bool {
+    let all = |parts: &[Expr]| parts.iter().all(|part| always_present(program, part));
     match expr {
         Expr::Number(_) | Expr::Index(IndexFn::Const(_)) => true,
         Expr::Index(_) | Expr::Missing(_) => false,
-        // Reads with index functions may leave the domain.
-        Expr::Read(read) => {
-            read.otherwise != Otherwise::Absent
-                && read.arguments.iter().all(
-                    |a| matches!(a, Argument::At(f) if f.alone().is_some() || matches!(f, IndexFn::Const(_))),
-                )
-        }
+        Expr::Read(read) => read.otherwise != Otherwise::Absent && is_inside(program, read),
         Expr::Reduce(reduce) => {
             let anyway = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
             (reduce.explicit && anyway)
-                || (reduce.when.guards.is_empty() && reduce.over.is_empty() && always_present(&reduce.body))
+                || (reduce.when.guards.is_empty()
+                    && reduce.over.is_empty()
+                    && always_present(program, &reduce.body))
         }
-        Expr::Call(call) => call.when.guards.is_empty() && call.arguments.iter().all(always_present),
-        Expr::Axis(axis) => axis.when.guards.is_empty() && always_present(&axis.argument),
-        Expr::Terms(parts) => parts.iter().any(always_present),
+        Expr::Call(call) => call.when.guards.is_empty() && all(&call.arguments),
+        Expr::Axis(axis) => axis.when.guards.is_empty() && always_present(program, &axis.argument),
+        Expr::Terms(parts) => parts.iter().any(|part| always_present(program, part)),
         Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
-            expr.parts().0.into_iter().all(always_present)
+            expr.parts().0.into_iter().all(|part| always_present(program, part))
         }
+    }
+}
+
+/// Whether a read stays inside of the tensor's domain: index functions may leave it, and so may numbers, indices that are
+/// declared, and what tuples bind.
+fn is_inside(program: &Program, read: &Read) -> bool {
+    let places = &program.tensor(read.tensor).places;
+    read.arguments.iter().zip(places).all(|(argument, place)| {
+        let (Some(function), Some(domain)) = (Argument::function(argument), &place.domain) else {
+            return false;
+        };
+        match function {
+            IndexFn::Const(value) => domain.contains(*value),
+            IndexFn::Index(index) => match &program.index(*index).range {
+                Range::Domain(range) => holds(domain, range),
+                Range::Tuples | Range::Computed => false,
+            },
+            _ => false,
+        }
+    })
+}
+
+/// Whether a domain has all values of a range.
+fn holds(domain: &Domain, range: &Domain) -> bool {
+    match (domain, range) {
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            low > high || (from <= low && high <= to)
+        }
+        _ => domain == range || range.values().all(|value| domain.contains(value)),
     }
 }
 
@@ -120,7 +147,9 @@ impl Builder {
                 for (at, part) in parts.iter().enumerate() {
                     let mut factors = factors.clone();
                     let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
-                    factors.extend(others.filter(|(_, e)| !always_present(e)).map(|(_, e)| present(e)));
+                    factors.extend(
+                        others.filter(|(_, e)| !always_present(&self.program, e)).map(|(_, e)| present(e)),
+                    );
                     self.walk(part, scope, factors, span);
                 }
             }
@@ -187,9 +216,14 @@ impl Builder {
         if self.depends(exponent) {
             let log =
                 Call { function: Function::Log, arguments: vec![base.clone()], when: When::default(), span };
+            // 0^n is 0 for all n near a positive one.
+            let not_zero = Guard::Compare(Comparison::NotEqual, base.clone(), Expr::Number(0.0));
             let mut along = factors;
             along.push(Expr::Power(Box::new(base.clone()), Box::new(exponent.clone())));
-            along.push(Expr::Call(Box::new(log)));
+            along.push(match base {
+                Expr::Number(_) => Expr::Call(Box::new(log)),
+                _ => under(vec![not_zero].into(), Expr::Call(Box::new(log)), span),
+            });
             self.walk(exponent, scope, along, span);
         }
     }
@@ -205,12 +239,13 @@ impl Builder {
         span: Span,
     ) -> Vec<Expr> {
         let indices = free_in(exprs, when, scope);
-        let restricted = !scope.when.guards.is_empty()
+        let restricted = self.guarded
+            || !scope.when.guards.is_empty()
             || when.is_some_and(|when| !when.guards.is_empty())
             || factors.iter().any(|factor| self.is_of_tuples(factor));
         let helper = self.helper("Grad_Part", &indices, restricted, span);
         let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
-        self.push(helper, head, scope, product(factors), span);
+        self.owe(helper, head, scope, product(factors), span);
         vec![self.read_of(helper, &indices, span)]
     }
 
@@ -347,7 +382,7 @@ impl Builder {
             let mut along = factors.clone();
             along.push(slope);
             let others = call.arguments.iter().enumerate().filter(|(other, _)| *other != at);
-            along.extend(others.filter(|(_, e)| !always_present(e)).map(|(_, e)| present(e)));
+            along.extend(others.filter(|(_, e)| !always_present(&self.program, e)).map(|(_, e)| present(e)));
             let inner = scope.opened(&[], &call.when, &mut along, call.span);
             let exprs: Vec<&Expr> = call.arguments.iter().collect();
             let along = self.collected(&exprs, Some(&call.when), &inner, along, call.span);
@@ -367,7 +402,7 @@ impl Builder {
             }
         }
         indices.sort_by_key(|index| scope.indices.iter().position(|known| known == index));
-        let restricted = !axis.when.guards.is_empty() || !inner.when.guards.is_empty();
+        let restricted = self.guarded || !axis.when.guards.is_empty() || !inner.when.guards.is_empty();
         let incoming = match self.read_whole(&along, &indices).filter(|_| !restricted) {
             Some(tensor) => tensor,
             None => {
@@ -377,7 +412,7 @@ impl Builder {
                 }
                 let incoming = self.helper("Grad_Axis", &indices, restricted, span);
                 let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
-                self.push(incoming, head, &inner, product(along), span);
+                self.owe(incoming, head, &inner, product(along), span);
                 incoming
             }
         };
@@ -394,6 +429,17 @@ impl Builder {
         (same && self.exists(read)).then_some(read.tensor)
     }
 
+    /// Whether tuples bind an index of a read.
+    fn has_tuples(&self, read: &Read) -> bool {
+        let mut has = false;
+        for argument in &read.arguments {
+            if let Argument::At(function) = argument {
+                function.visit(&mut |index| has |= matches!(self.program.index(index).range, Range::Tuples));
+            }
+        }
+        has
+    }
+
     /// The end of a path: one adjoint equation.
     fn occurrence(&mut self, read: &Read, scope: &Scope, mut factors: Vec<Expr>, span: Span) {
         if !self.active.contains(&read.tensor) {
@@ -405,7 +451,13 @@ impl Builder {
         // The gradient of a relation lives at its tuples; a square element that a round reference
         // reads is there where it is not 0.
         if style == Style::Round || read.otherwise == Otherwise::Absent {
-            scope.when.guards.push(Guard::Read(Read { otherwise: Otherwise::Absent, ..read.clone() }));
+            let there = Read { otherwise: Otherwise::Absent, ..read.clone() };
+            // A guard binds no index of a square tensor.
+            if style == Style::Square && self.has_tuples(read) {
+                factors.push(present(&Expr::Read(there)));
+            } else {
+                scope.when.guards.push(Guard::Read(there));
+            }
         }
         let mut head = Vec::new();
         for argument in &read.arguments {
@@ -414,7 +466,7 @@ impl Builder {
             }
         }
         factors.retain(|factor| !matches!(factor, Expr::Number(value) if *value == 1.0));
-        self.push(adjoint, head, &scope, product(factors), span);
+        self.owe(adjoint, head, &scope, product(factors), span);
     }
 }
 

@@ -1,9 +1,17 @@
 //! A gradient as text.
 
 use super::Adjoint;
+use crate::analyse::analyse;
 use crate::error::{Code, Refusal, Result};
-use crate::program::{Combine, Equation, TensorId};
+use crate::function::UserFunctions;
+use crate::lower::{NoFiles, Options};
+use crate::presence;
+use crate::program::{
+    Argument, Combine, Equation, Expr, Index, IndexFn, IndexId, Otherwise, Place, Program, Range, Read, Role,
+    Stamp, Style, Tensor, TensorId, Term, When,
+};
 use crate::show;
+use crate::value::{Const, Domain};
 
 impl Adjoint {
     /// The gradient program as text: the original statements without queries, the gradient
@@ -26,7 +34,13 @@ impl Adjoint {
             let report = Refusal::new(Code::NotYet, program.left_side(relation), message);
             return Err(report.help("`tl grad` without --emit gives its values"));
         }
-        let asked: Vec<TensorId> = self.gradients.iter().flatten().copied().collect();
+        let gradient =
+            |(found, of): (&Option<TensorId>, &TensorId)| found.unwrap_or_else(|| nothing(&mut program, *of));
+        let asked: Vec<TensorId> = self.gradients.iter().zip(&self.wrt).map(gradient).collect();
+        for at in self.first_equation..program.equations.len() {
+            join_no_class(&mut program, at);
+        }
+        asked.iter().for_each(|id| be_whole(&mut program, *id));
         let needed = program.needs(&asked);
         // What only the queries needed has no name that could be printed.
         let hidden: Vec<bool> = program.tensors.iter().map(|tensor| tensor.hidden).collect();
@@ -41,6 +55,9 @@ impl Adjoint {
             }
         }
         let mut text = show::program(&program);
+        if clashes(&text) {
+            text = show::apart(&program);
+        }
         for id in asked {
             text.push_str(program.name(id));
             text.push_str("?\n");
@@ -60,4 +77,113 @@ impl Adjoint {
             .map(|equation| show::equation(&self.program, equation))
             .collect()
     }
+}
+
+/// Whether the ranges that a text declares are not those of its classes.
+fn clashes(text: &str) -> bool {
+    let (functions, options) = (UserFunctions::default(), Options::default());
+    let refused = analyse(text, &mut NoFiles, &functions, &options).err();
+    refused.is_some_and(|reports| reports.iter().any(|report| report.code == Code::SizeConflict))
+}
+
+/// The gradient by a tensor on which nothing depends.
+fn nothing(program: &mut Program, of: TensorId) -> TensorId {
+    let of = program.tensor(of);
+    let (name, version) = (named(program, format!("Grad_{}", of.name)), 0);
+    let places = of.places.iter().map(|place| Place { limit: None, star: false, ..place.clone() }).collect();
+    let (given, role, combine) = (Vec::new(), Role::Computed, Combine::Sum);
+    let tensor =
+        Tensor { name, version, places, given, role, combine, start: None, hidden: false, ..of.clone() };
+    program.tensors.push(tensor);
+    TensorId(u32::try_from(program.tensors.len() - 1).unwrap_or(u32::MAX))
+}
+
+/// An index that tuples bind stands alone in a place of a square tensor only where it says of which class the place is: an
+/// adjoint's place is of none, and takes `i + 0`.
+fn join_no_class(program: &mut Program, at: usize) {
+    let Some(equation) = program.equations.get(at) else { return };
+    let tensor = program.tensor(equation.tensor);
+    let tuples = |index: IndexId| matches!(program.index(index).range, Range::Tuples);
+    let head = equation.head.iter().zip(&tensor.places).map(|(function, place)| {
+        let joins = tensor.style == Style::Square && function.alone().is_some_and(tuples);
+        match &place.domain {
+            Some(Domain::Interval { .. }) if joins => {
+                let zero = IndexFn::Const(Const::Int(0));
+                IndexFn::Add(Box::new(function.clone()), Box::new(zero))
+            }
+            _ => function.clone(),
+        }
+    });
+    let head = head.collect();
+    if let Some(equation) = program.equations.get_mut(at) {
+        equation.head = head;
+    }
+}
+
+/// A printed square tensor has the elements that its left sides name: where these are not just those of its places, another
+/// tensor takes what they say, and the one that is asked for what is inside.
+fn be_whole(program: &mut Program, id: TensorId) {
+    let tensor = program.tensor(id).clone();
+    let own = |equation: &&Equation| equation.tensor == id;
+    let mut equations = program.equations.iter().filter(own).peekable();
+    let is_new = equations.peek().is_none();
+    let stays = |equation: &Equation| {
+        equation.head.iter().zip(&tensor.places).all(|(function, place)| match &place.domain {
+            Some(Domain::Interval { from, to }) => {
+                let bounds = presence::bounds(program, function);
+                bounds.is_some_and(|(low, high)| from <= &low && &high <= to)
+            }
+            _ => true,
+        })
+    };
+    let names_all = |equation: &Equation| {
+        let named: Option<Vec<IndexId>> = equation.head.iter().map(IndexFn::alone).collect();
+        named.is_some_and(|named| {
+            (0..named.len()).all(|at| !named[..at].contains(&named[at]))
+                && named.iter().zip(&tensor.places).all(|(index, place)| {
+                    matches!((&program.index(*index).range, &place.domain),
+                        (Range::Domain(range), Some(domain)) if range == domain)
+                })
+        })
+    };
+    let own: Vec<&Equation> = equations.collect();
+    let whole = own.iter().all(|equation| stays(equation)) && own.iter().any(|equation| names_all(equation));
+    let is_given = is_new && !tensor.given.is_empty();
+    if tensor.style == Style::Round || whole || is_given {
+        return;
+    }
+    let span = tensor.span;
+    let mut left = Vec::new();
+    for (at, domain) in tensor.domains().into_iter().enumerate() {
+        program.indices.push(Index { name: format!("x{at}"), range: Range::Domain(domain), span });
+        left.push(IndexId(u32::try_from(program.indices.len() - 1).unwrap_or(u32::MAX)));
+    }
+    let head: Vec<IndexFn> = left.iter().copied().map(IndexFn::Index).collect();
+    let body = match is_new {
+        true => Expr::Number(0.0),
+        false => {
+            let all = TensorId(u32::try_from(program.tensors.len()).unwrap_or(u32::MAX));
+            let name = named(program, format!("All_{}", tensor.name));
+            program.tensors.push(Tensor { name, ..tensor });
+            if let Some(rest) = program.tensors.get_mut(id.0 as usize) {
+                rest.given.clear();
+            }
+            for equation in program.equations.iter_mut().filter(|equation| equation.tensor == id) {
+                equation.tensor = all;
+            }
+            let arguments = head.iter().cloned().map(Argument::At).collect();
+            Expr::Read(Read::new(all, arguments, Otherwise::Zero, span))
+        }
+    };
+    let terms = vec![Term { over: Vec::new(), when: When::default(), body }];
+    let (head_span, sign_span, node) = (span, span, Stamp::default());
+    program.equations.push(Equation { tensor: id, head, left, terms, node, span, head_span, sign_span });
+}
+
+/// A name that no tensor has yet.
+fn named(program: &Program, mut name: String) -> String {
+    while program.tensors.iter().any(|tensor| tensor.name == name && !tensor.hidden) {
+        name.push('\'');
+    }
+    name
 }

@@ -80,6 +80,16 @@ pub(super) fn is_arithmetic(program: &Program, function: &IndexFn) -> bool {
     }
 }
 
+/// Whether a function is the position of an index and nothing else.
+pub(super) fn is_position(function: &IndexFn) -> bool {
+    match function {
+        IndexFn::Ordinal(_) => true,
+        IndexFn::Add(a, b) => **a == IndexFn::Const(Const::Int(0)) && is_position(b),
+        IndexFn::Multiply(a, b) => **b == IndexFn::Const(Const::Int(1)) && is_position(a),
+        _ => false,
+    }
+}
+
 /// Whether a function asks for positions.
 pub(super) fn has_ordinal(function: &IndexFn) -> bool {
     match function {

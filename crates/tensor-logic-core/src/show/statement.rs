@@ -102,15 +102,18 @@ impl<'p> Printer<'p> {
         let tensor = program.tensors.get(equation.tensor.0 as usize);
         let square = tensor.is_some_and(|tensor| tensor.style == Style::Square);
         let left = equation.left.clone();
-        Printer { program, names: Names::new(program), square, left, limited, tensors }
+        Printer { program, names: Names::new(program), square, left, limited, tensors, apart: false }
     }
 
     /// `parts` are the equations of the statement, `equation` among them.
     pub(super) fn statement(mut self, equation: &Equation, parts: &[&Equation], sign: &str) -> String {
-        let ordinal = equation.head.iter().any(index::has_ordinal);
-        let arithmetic = equation.head.iter().all(|function| index::is_arithmetic(self.program, function));
-        if ordinal && (parts.len() > 1 || !arithmetic) {
-            return self.concat(parts, sign);
+        // An argument of `concat` that is one value has a number for its place.
+        let long = parts.iter().find(|part| part.head.iter().any(index::has_ordinal));
+        if let Some(long) = long {
+            let arithmetic = long.head.iter().all(|function| index::is_arithmetic(self.program, function));
+            if parts.len() > 1 || !arithmetic {
+                return self.concat(parts, long, sign);
+            }
         }
         self.bind_left(&equation.left);
         let head = self.head(equation, None);
@@ -362,10 +365,9 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// `C[b, k] = concat(A[b, i], B[b, j])`
-    fn concat(mut self, parts: &[&Equation], sign: &str) -> String {
-        let Some(first) = parts.first() else { return String::new() };
-        let shared: Vec<IndexId> = first
+    /// `C[b, k] = concat(A[b, i], B[b, j])`; `long` is an argument of several values.
+    fn concat(mut self, parts: &[&Equation], long: &Equation, sign: &str) -> String {
+        let shared: Vec<IndexId> = long
             .left
             .iter()
             .copied()
@@ -373,12 +375,12 @@ impl<'p> Printer<'p> {
             .collect();
         let merged = |index: &IndexId| {
             let ordinal = |function: &IndexFn| index::has_ordinal(function) && mentions(function, *index);
-            first.head.iter().any(ordinal)
+            long.head.iter().any(ordinal)
         };
         let kept: Vec<IndexId> = shared.into_iter().filter(|index| !merged(index)).collect();
         self.bind_left(&kept);
-        let new = self.new_index(first);
-        let head = self.head(first, Some(&new));
+        let new = self.new_index(long);
+        let head = self.head(long, Some(&new));
         let mut arguments = Vec::new();
         let mut guards = Vec::new();
         for part in parts {

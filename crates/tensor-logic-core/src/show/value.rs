@@ -15,9 +15,9 @@ use super::piece::{self, Level, Piece, side_by_side};
 use crate::function::{BUILT_IN, Function};
 use crate::program::{
     Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
-    Style, Tensor, TensorId,
+    Role, Style, Tensor, TensorId,
 };
-use crate::value::Const;
+use crate::value::{Const, Domain};
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,8 @@ pub(super) struct Printer<'p> {
     pub(super) limited: BTreeSet<IndexId>,
     /// How each tensor is called.
     pub(super) tensors: &'p dyn Fn(TensorId) -> &'p str,
+    /// Whether indices do not stand alone in places of computed square tensors.
+    pub(super) apart: bool,
 }
 
 impl<'p> Printer<'p> {
@@ -235,11 +237,21 @@ impl<'p> Printer<'p> {
         let declared = function.alone().filter(|index| self.names.is_declared(*index));
         let entry = declared.and_then(|index| self.program.indices.get(index.0 as usize));
         match (entry.map(|entry| &entry.range), tensor) {
-            (Some(Range::Domain(range)), Some(tensor)) if !may_stand_alone(tensor, at, range) => {
+            (Some(Range::Domain(range)), Some(tensor))
+                if self.stands_apart(tensor, range) || !may_stand_alone(tensor, at, range) =>
+            {
                 format!("{text}+0")
             }
+            // A position is no value of the place's class.
+            _ if index::is_position(function) && self.names.find(&text).is_some() => format!("{text}+0"),
             _ => text,
         }
+    }
+
+    /// Whether no index says of which class the places of a tensor are.
+    fn stands_apart(&self, tensor: &Tensor, range: &Domain) -> bool {
+        let numbers = range.values().all(|value| value.int().is_some());
+        self.apart && numbers && (tensor.style, tensor.role) == (Style::Square, Role::Computed)
     }
 
     fn call(&mut self, call: &Call) -> Piece {

@@ -25,6 +25,16 @@ use crate::walk;
 /// Each redefinition (`X := …`) becomes a tensor of its own with primes behind its name. The text
 /// of a query is kept.
 pub fn program(program: &Program) -> String {
+    written(program, false)
+}
+
+/// The same where no index stands alone in a place of a computed square tensor. The ranges that are declared may clash where
+/// the text that the program comes from declares none: its places are then of classes that this text joins.
+pub fn apart(program: &Program) -> String {
+    written(program, true)
+}
+
+fn written(program: &Program, apart: bool) -> String {
     let declarations = RefCell::new(asked(program));
     let table = Table { program, declarations: &declarations };
     let tensors = tensor_names(program);
@@ -45,9 +55,12 @@ pub fn program(program: &Program) -> String {
         let mut printer = Printer::new(program, equation, &name);
         printer.names.given.clone_from(&given);
         printer.names.declarations = Some(&declarations);
-        // The arguments of one `concat` follow each other in one statement.
-        let joined = equation.head.iter().any(index::has_ordinal);
-        let parts = if joined { parts_of(program, equation) } else { vec![equation] };
+        printer.apart = apart;
+        // The arguments of one `concat` follow each other in one statement, also those of one value, whose place is a number.
+        let mut parts = parts_of(program, equation);
+        if !parts.iter().any(|part| part.head.iter().any(index::has_ordinal)) {
+            parts = vec![equation];
+        }
         if parts.first().is_some_and(|first| std::ptr::eq(*first, equation)) {
             line(printer.statement(equation, &parts, super::statement::sign(program, equation)));
         }

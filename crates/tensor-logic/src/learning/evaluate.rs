@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::answer::Content;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Refusal, Result};
-use crate::gradient::{Adjoint, adjoint};
+use crate::gradient::{Adjoint, adjoint, guarded_adjoint};
 use crate::model;
 use crate::program::{Program, Role, Style, TensorId};
 use crate::start::start_values;
@@ -106,15 +106,36 @@ pub fn gradients_at(
         return Ok(Gradients { value, gradients: wrt.iter().zip(slopes).map(shaped).collect(), adjoint });
     }
     let value = model::scalar(engine, &plain, goal)?;
-    let request = Request { program: &adjoint.program, parameters: &parameters, budget };
-    let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
-    let mut values = engine.values(&request, &goals)?.into_iter();
+    let mut owed = |adjoint: &Adjoint| {
+        let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
+        engine.values(&Request { program: &adjoint.program, parameters: &parameters, budget }, &goals)
+    };
+    let (mut found, mut from) = (owed(&adjoint), &adjoint);
+    // What is no number, a way may have brought on which nothing flows.
+    let guarded = (value.is_finite() && !is_number(&found)).then(|| guarded_adjoint(program, goal, wrt));
+    if let Some(guarded) = &guarded
+        && let Ok(values) = owed(guarded)
+    {
+        (found, from) = (Ok(values), guarded);
+    }
+    let mut values = found?.into_iter();
     let mut gradients = Vec::new();
-    for (id, gradient) in wrt.iter().zip(&adjoint.gradients) {
+    for (id, gradient) in wrt.iter().zip(&from.gradients) {
         let value = gradient.and_then(|_| values.next());
         gradients.push((program.name(*id).to_owned(), content(program, *id, value)));
     }
     Ok(Gradients { value, gradients, adjoint })
+}
+
+/// Whether gradients could be evaluated, and are numbers.
+fn is_number(found: &Result<Vec<Value>>) -> bool {
+    match found {
+        Ok(values) => values.iter().all(|value| match value {
+            Value::Tuples(tuples) => tuples.values.iter().all(|value| !value.is_nan()),
+            value => value.doubles().iter().all(|value| !value.is_nan()),
+        }),
+        Err(refusal) => refusal.code != Code::Divergence,
+    }
 }
 
 /// A gradient in the shape of its tensor: zeros where the goal does not depend on it, and for a
@@ -128,6 +149,20 @@ fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
             let count: usize = domains().map(|domain| domain.len()).product();
             let values: Arc<[f64]> = match value {
                 Some(Value::Dense(values)) => values.doubles().as_slice().into(),
+                Some(Value::Tuples(tuples)) => {
+                    let domains: Vec<Domain> = domains().collect();
+                    let mut values = vec![0.0; count];
+                    for (tuple, value) in tuples.tuples.iter().zip(&tuples.values) {
+                        let mut places = domains.iter().zip(tuple);
+                        let place = places.try_fold(0, |place, (domain, value)| {
+                            Some(place * domain.len() + domain.ordinal(*value)?)
+                        });
+                        if let Some(slot) = place.and_then(|place| values.get_mut(place)) {
+                            *slot = *value;
+                        }
+                    }
+                    values.into()
+                }
                 _ => vec![0.0; count].into(),
             };
             if tensor.places.is_empty() {

@@ -41,8 +41,10 @@ mod windows;
 mod again;
 mod backwards;
 mod candle_tape;
+mod drawn_gradients;
 mod gradient;
 mod gradients;
+mod steep;
 
 mod files;
 

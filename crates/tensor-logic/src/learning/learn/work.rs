@@ -13,11 +13,12 @@ use super::validation::{Split, Validation};
 use crate::answer::{Lifting, Minimized};
 use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
-use crate::gradient::{Adjoint, adjoint};
+use crate::gradient::{Adjoint, adjoint, guarded_adjoint};
 use crate::learning::batches::batches;
 use crate::learning::lift::lifted;
 use crate::model;
 use crate::program::{Batch, Duration, Minimize, Program, TensorId};
+use crate::value::Const;
 
 /// Learning, and how far it has come.
 pub(super) struct Work<'a> {
@@ -27,9 +28,13 @@ pub(super) struct Work<'a> {
     minimize: &'a Minimize,
     /// What was merged of what is equal.
     lifted: Lifting,
-    whole: Adjoint,
-    /// A program for each batch.
-    parts: Vec<Program>,
+    slopes: Slopes,
+    /// The same where nothing flows along a way with a 0 on it, for steps that give no number otherwise.
+    guarded: Option<Slopes>,
+    /// What the loss is of, where it is not the program itself.
+    seen: Option<Program>,
+    /// The batches' index, and the values of it that are learned from.
+    batch: Option<(&'a Batch, Vec<Const>)>,
     validation: Option<Validation>,
     learner: Learner,
     /// Of the batches in this epoch.
@@ -39,6 +44,41 @@ pub(super) struct Work<'a> {
     first: f64,
     /// The loss of each step's batch before it.
     losses: Vec<f64>,
+}
+
+/// The gradients of a loss.
+struct Slopes {
+    whole: Adjoint,
+    /// A program for each batch.
+    parts: Vec<Program>,
+}
+
+impl Slopes {
+    fn new(whole: Adjoint, goal: TensorId, batch: Option<&(&Batch, Vec<Const>)>) -> Slopes {
+        let parts = batch.map(|(batch, values)| batches(goal, &whole, batch, values));
+        Slopes { parts: parts.unwrap_or_default(), whole }
+    }
+}
+
+/// What a step finds.
+struct Found {
+    loss: f64,
+    /// Of every learned tensor.
+    gradients: Vec<Gradient>,
+    /// The sum of their squares.
+    squares: f64,
+}
+
+impl Found {
+    /// A loss without gradients.
+    fn only(loss: f64) -> Found {
+        Found { loss, gradients: Vec::new(), squares: 0.0 }
+    }
+
+    /// Whether the gradients are numbers. Squares may be infinite where no number is.
+    fn has_numbers(&self) -> bool {
+        self.squares.is_finite() || self.gradients.iter().all(Gradient::is_finite)
+    }
 }
 
 impl<'a> Work<'a> {
@@ -65,28 +105,32 @@ impl<'a> Work<'a> {
         // What is learned from; the loss is that of the program itself.
         let seen = lifted.as_ref().map_or(program, |lifted| &lifted.program);
         let whole = adjoint(seen, goal, &learned);
-        let (mut parts, mut validation) = (Vec::new(), None);
+        let (mut learned_from, mut validation) = (None, None);
         if let Some(batch) = batch {
             let split = split(seen, goal, batch, minimize)?;
-            parts = batches(goal, &whole, batch, &split.learned);
             validation = Validation::of(seen, goal, batch, &split.held);
+            learned_from = Some((batch, split.learned));
         }
+        let slopes = Slopes::new(whole, goal, learned_from.as_ref());
+        let parts = slopes.parts.len();
         let steps = match minimize.duration {
             Duration::Steps(steps) => steps,
-            Duration::Epochs(epochs) => epochs.saturating_mul(parts.len().max(1) as u64),
+            Duration::Epochs(epochs) => epochs.saturating_mul(parts.max(1) as u64),
         };
         Ok(Work {
-            learner: Learner::new((seen, goal), &learned, minimize, (steps, parts.len())),
+            learner: Learner::new((seen, goal), &learned, minimize, (steps, parts)),
             lifted: lifted.as_ref().map_or(Lifting::default(), |lifted| lifted.merged),
-            order: (0..parts.len()).collect(),
+            seen: lifted.map(|lifted| lifted.program),
+            order: (0..parts).collect(),
             first: f64::NAN,
             losses: Vec::new(),
             program,
             budget,
             goal,
             minimize,
-            whole,
-            parts,
+            slopes,
+            guarded: None,
+            batch: learned_from,
             validation,
             steps,
         })
@@ -97,7 +141,7 @@ impl<'a> Work<'a> {
         self.first = self.loss(engine, self.program, parameters)?;
         if let Some(mut validation) = self.validation.take() {
             let value = self.loss(engine, &validation.program, parameters)?;
-            self.check(value, 0.0, &[], 0)?;
+            self.check(&Found::only(value), 0)?;
             validation.begin(value, parameters, self.learner.learned());
             self.validation = Some(validation);
         }
@@ -179,7 +223,7 @@ impl<'a> Work<'a> {
     }
 
     fn per_epoch(&self) -> u64 {
-        self.parts.len().max(1) as u64
+        self.slopes.parts.len().max(1) as u64
     }
 
     fn is_over(&self) -> bool {
@@ -198,7 +242,7 @@ impl<'a> Work<'a> {
         self.learner.prepare(engine, parameters, None);
         let Some(validation) = &self.validation else { return Ok(()) };
         let value = self.loss(engine, &validation.program, parameters)?;
-        self.check(value, 0.0, &[], self.taken())?;
+        self.check(&Found::only(value), self.taken())?;
         if let Some(validation) = &mut self.validation {
             validation.look(value, parameters, self.learner.learned());
         }
@@ -217,22 +261,59 @@ impl<'a> Work<'a> {
         }
         let part = self.order.get((taken % per_epoch) as usize).copied().unwrap_or(0);
         self.learner.prepare(engine, parameters, Some(part));
-        let program = self.parts.get(part).unwrap_or(&self.whole.program);
-        let request = Request { program, parameters, budget: self.budget };
-        let (value, gradients) = evaluate(engine, &request, self.goal, &self.whole, self.learner.learned())?;
-        let squares = gradients.iter().map(Gradient::squares).sum::<f64>();
-        self.check(value, squares, &gradients, taken)?;
+        let found = self.found(engine, parameters, &self.slopes, part);
+        let found = self.without_steep_zeros(engine, parameters, part, found)?;
+        self.check(&found, taken)?;
+        let Found { loss: value, gradients, squares } = found;
         keeper.step(taken, self.steps, value);
         self.learner.step(engine, parameters, (gradients, squares), part);
         self.losses.push(value);
         Ok(())
     }
 
+    fn found(
+        &self,
+        engine: &mut dyn Engine,
+        parameters: &Parameters,
+        slopes: &Slopes,
+        part: usize,
+    ) -> Result<Found> {
+        let program = slopes.parts.get(part).unwrap_or(&slopes.whole.program);
+        let request = Request { program, parameters, budget: self.budget };
+        evaluate(engine, &request, self.goal, &slopes.whole, self.learner.learned())
+    }
+
+    /// What a step found, or where that is no number what it is without the ways on which nothing flows. Each step is asked
+    /// anew: what it finds hangs on its parameters alone, not on where learning began.
+    fn without_steep_zeros(
+        &mut self,
+        engine: &mut dyn Engine,
+        parameters: &Parameters,
+        part: usize,
+        found: Result<Found>,
+    ) -> Result<Found> {
+        let fails = match &found {
+            Ok(found) => found.loss.is_finite() && !found.has_numbers(),
+            Err(refusal) => refusal.code == Code::Divergence,
+        };
+        if !fails {
+            return found;
+        }
+        let guarded = self.guarded.take().unwrap_or_else(|| {
+            let seen = self.seen.as_ref().unwrap_or(self.program);
+            let whole = guarded_adjoint(seen, self.goal, self.learner.learned());
+            Slopes::new(whole, self.goal, self.batch.as_ref())
+        });
+        let again = self.found(engine, parameters, &guarded, part);
+        self.guarded = Some(guarded);
+        again.or(found)
+    }
+
     /// The order of the batches in this epoch, by the program's seed.
     fn mix(&mut self) {
         if self.minimize.batch.as_ref().is_some_and(|batch| batch.shuffle) {
             let epoch = self.taken() / self.per_epoch();
-            self.order = shuffled(self.parts.len(), self.program.settings.seed, epoch);
+            self.order = shuffled(self.slopes.parts.len(), self.program.settings.seed, epoch);
         }
     }
 
@@ -242,7 +323,7 @@ impl<'a> Work<'a> {
         let valid = self.validation.take().map(|validation| validation.end(engine, parameters));
         let (valid, held) = valid.map_or((None, Vec::new()), |(valid, held)| (Some(valid), held));
         let last = self.loss(engine, self.program, parameters)?;
-        self.check(last, 0.0, &[], self.taken())?;
+        self.check(&Found::only(last), self.taken())?;
         let name = |id: &TensorId| self.program.name(*id).to_owned();
         Ok(Minimized {
             steps: self.taken(),
@@ -262,9 +343,9 @@ impl<'a> Work<'a> {
         Ok(number(engine.listed(&request, &[self.goal])?.first()))
     }
 
-    fn check(&self, loss: f64, squares: f64, gradients: &[Gradient], step: u64) -> Result<()> {
-        // Squares may be infinite where no number is.
-        if loss.is_finite() && (squares.is_finite() || gradients.iter().all(Gradient::is_finite)) {
+    fn check(&self, found: &Found, step: u64) -> Result<()> {
+        let loss = found.loss;
+        if loss.is_finite() && found.has_numbers() {
             return Ok(());
         }
         let message = format!("after {step} steps the loss is {loss} or has a gradient that is no number");
@@ -280,7 +361,7 @@ fn evaluate(
     goal: TensorId,
     adjoint: &Adjoint,
     learned: &[TensorId],
-) -> Result<(f64, Vec<Gradient>)> {
+) -> Result<Found> {
     let mut goals = vec![goal];
     goals.extend(adjoint.gradients.iter().flatten());
     let mut slopes = engine.listed(request, &goals)?.into_iter();
@@ -290,7 +371,9 @@ fn evaluate(
         Some(slope) => Gradient::of(slope, &request.program.tensor(*id).domains()),
         None => Gradient::Nothing,
     };
-    Ok((loss, adjoint.gradients.iter().zip(learned).map(gradient).collect()))
+    let gradients: Vec<Gradient> = adjoint.gradients.iter().zip(learned).map(gradient).collect();
+    let squares = gradients.iter().map(Gradient::squares).sum();
+    Ok(Found { loss, gradients, squares })
 }
 
 /// The value of a scalar.

@@ -1,0 +1,293 @@
+//! Random gradients: of random programs whose arrays are parameters, the engine's are those of dual numbers, and those of
+//! the printed program.
+//!
+//! `CALCULEMUS_PROGRAMS`, `CALCULEMUS_SLOW` and `CALCULEMUS_SEED` as for random programs.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tensor_logic::answer::Content;
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request};
+use tensor_logic::error::{Code, Refusal};
+use tensor_logic::fast::{Fast, Storage};
+use tensor_logic::gradient::adjoint;
+use tensor_logic::gradient::evaluate::{gradients_at, with_respect_to};
+use tensor_logic::program::{Action, Program, Role, Style, TensorId};
+use tensor_logic::reference::Reference;
+use tensor_logic::start::all_start_values;
+
+use crate::common;
+use crate::common::engines::{STORAGES, analysed};
+
+const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
+
+/// How long one program may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What comes of a program.
+#[derive(Debug)]
+enum Outcome {
+    /// It is no program, or has nothing to differentiate.
+    Nothing,
+    Same,
+    /// Something differs, and does not where the numbers are a little other ones.
+    Rounding(String),
+    Differs(String),
+    /// The printed program is refused.
+    Unprinted,
+    /// One of them is a number and another none: whether something flows beside an infinite slope is told from the equations
+    /// here and from the values there.
+    Steep,
+    Slow,
+}
+
+/// The gradients of one tensor after the other.
+type Slopes = Vec<Vec<f64>>;
+
+fn numbers(content: Content) -> Vec<f64> {
+    match content {
+        Content::Scalar(value) => vec![value.unwrap_or(0.0)],
+        Content::Tensor { values, .. } => values.to_vec(),
+        Content::Relation { values, .. } => values.unwrap_or_default(),
+    }
+}
+
+fn slopes(
+    engine: &mut dyn Engine,
+    (program, goal, wrt): (&Program, TensorId, &[TensorId]),
+    parameters: &Parameters,
+) -> Result<(f64, Slopes), Refusal> {
+    let found = gradients_at(engine, program, BUDGET, parameters.clone(), goal, wrt)?;
+    Ok((found.value, found.gradients.into_iter().map(|(_, content)| numbers(content)).collect()))
+}
+
+/// How two gradients differ, in units of the largest number of either.
+fn difference(found: &Slopes, wanted: &Slopes) -> Option<String> {
+    let all = || found.iter().chain(wanted).flatten();
+    let largest = all().filter(|x| x.is_finite()).fold(1.0, |a: f64, x| a.max(x.abs()));
+    let close = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-8 * largest;
+    let lengths = found.iter().map(Vec::len).eq(wanted.iter().map(Vec::len));
+    let same = lengths && found.iter().flatten().zip(wanted.iter().flatten()).all(|(a, b)| close(*a, *b));
+    (!same).then(|| format!("{found:?} instead of {wanted:?}"))
+}
+
+/// How the engine's gradients differ from those of dual numbers, or the printed ones from both.
+fn disagreement(
+    of: (&Program, TensorId, &[TensorId]),
+    parameters: &Parameters,
+    storage: Storage,
+) -> Option<String> {
+    let (program, goal, wrt) = of;
+    let wanted = slopes(&mut Reference::default(), of, parameters);
+    let found = slopes(&mut Auto::new(Box::new(Fast::with_storage(storage))), of, parameters);
+    let (wanted, found) = match (wanted, found) {
+        // What the reference cannot hold or bring to rest says nothing of the engine.
+        (Err(wanted), _) if matches!(wanted.code, Code::TooLarge | Code::Divergence) => return None,
+        (Err(wanted), Err(found)) if wanted.code == found.code => return None,
+        (Ok((value, _)), _) if !value.is_finite() => return None,
+        // An adjoint may have more tuples than what it is of.
+        (Ok(_), Err(found)) if matches!(found.code, Code::Budget | Code::TooLarge) => return None,
+        (Ok((_, wanted)), Ok((_, found))) => (wanted, found),
+        (wanted, found) => return Some(format!("{found:?}\n instead of {wanted:?}")),
+    };
+    if let Some(how) = difference(&found, &wanted) {
+        let apart =
+            found.iter().flatten().zip(wanted.iter().flatten()).any(|(a, b)| a.is_nan() != b.is_nan());
+        return Some(if apart { format!("steep: {how}") } else { how });
+    }
+    if found.iter().flatten().any(|slope| !slope.is_finite()) {
+        return None;
+    }
+    let printed = adjoint(program, goal, wrt).emit().ok()?;
+    let again = match analysed(&printed) {
+        Ok(again) => again,
+        Err(reports) => return Some(format!("printed: refused: {reports:?}\n{printed}")),
+    };
+    let asked: Vec<TensorId> = again
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Query(query) => Some(query.tensor),
+            Action::Write { .. } => None,
+        })
+        .collect();
+    // The values that are moved are those of the text's names.
+    let mut values = all_start_values(&again);
+    for (id, tensor) in (0..).map(TensorId).zip(&again.tensors) {
+        let of_name = (0..).map(TensorId).zip(&program.tensors).find(|(_, own)| own.name == tensor.name);
+        if let Some(known) = of_name.and_then(|(own, _)| parameters.get(&own)) {
+            values.insert(id, known.clone());
+        }
+    }
+    let request = Request { program: &again, parameters: &values, budget: BUDGET };
+    match Auto::new(Box::<Fast>::default()).values(&request, &asked) {
+        Ok(values) => {
+            let values: Slopes = values.iter().map(|value| value.doubles().to_vec()).collect();
+            // What is printed knows of no way on which nothing flows.
+            if values.iter().flatten().any(|slope| !slope.is_finite()) {
+                return None;
+            }
+            difference(&values, &wanted).map(|how| format!("printed: {how}\n{printed}"))
+        }
+        Err(refusal) if refusal.code == Code::TooLarge => None,
+        Err(refusal) => Some(format!("printed: {refusal:?}\n{printed}")),
+    }
+}
+
+/// The parameters, a little other ones.
+fn moved(parameters: &Parameters, by: u64) -> Parameters {
+    let mut stream = seeded::Family::named("moved gradients").stream(by);
+    let mut ids: Vec<&TensorId> = parameters.keys().collect();
+    ids.sort();
+    let mut moved = Parameters::new();
+    for id in ids {
+        let values: Vec<f64> =
+            parameters[id].iter().map(|x| x + 1e-3 * (stream.uniform() - 0.5) * (1.0 + x.abs())).collect();
+        moved.insert(*id, values.into());
+    }
+    moved
+}
+
+fn examined(text: &str, storage: Storage) -> Outcome {
+    let Ok(program) = analysed(text) else { return Outcome::Nothing };
+    let goal = program.actions.iter().find_map(|action| match action {
+        Action::Query(query) => Some(query.tensor),
+        Action::Write { .. } => None,
+    });
+    let Some(goal) = goal else { return Outcome::Nothing };
+    let Ok(wrt) = with_respect_to(&program, goal, &[]) else { return Outcome::Nothing };
+    let parameters = all_start_values(&program);
+    let of = (&program, goal, &wrt[..]);
+    match disagreement(of, &parameters, storage) {
+        None => Outcome::Same,
+        Some(how) if how.starts_with("printed: refused") => Outcome::Unprinted,
+        Some(how) if how.starts_with("steep: ") => Outcome::Steep,
+        // Sums of two orders may tie or not, and cross a step or not.
+        Some(how) if (0..2).any(|by| disagreement(of, &moved(&parameters, by), storage).is_none()) => {
+            Outcome::Rounding(how)
+        }
+        Some(how) => Outcome::Differs(how),
+    }
+}
+
+/// As [`examined`], in a thread of its own that is left behind if it takes too long.
+fn outcome(text: &str, storage: Storage) -> Outcome {
+    let (sender, receiver) = mpsc::channel();
+    let owned = text.to_owned();
+    std::thread::spawn(move || {
+        let found = std::panic::catch_unwind(|| examined(&owned, storage));
+        let _ = sender.send(found.unwrap_or_else(|_| Outcome::Differs("a panic".to_owned())));
+    });
+    receiver.recv_timeout(PATIENCE).unwrap_or(Outcome::Slow)
+}
+
+/// A random program with parameters and a loss; where nothing declares its indices, what binds them is all that there is.
+fn drawn(stream: &mut seeded::Stream) -> Option<Vec<String>> {
+    let mut lines = common::generator::program(stream);
+    lines.retain(|line| !line.contains('?'));
+    if stream.below(3) == 0 {
+        lines.retain(|line| !line.contains(" : ") || line.contains('('));
+    }
+    for line in &mut lines {
+        let array = line.contains(" = [") && !line.contains('(');
+        if array && stream.below(4) > 0 {
+            *line = line.replacen(" = [", " ~ [", 1);
+        }
+    }
+    let program = analysed(&lines.join("\n")).ok()?;
+    let computed: Vec<(&str, usize, Style)> = program
+        .tensors
+        .iter()
+        .filter(|tensor| tensor.role == Role::Computed && !tensor.hidden && !tensor.name.contains('\''))
+        .map(|tensor| (tensor.name.as_str(), tensor.places.len(), tensor.style))
+        .collect();
+    if computed.is_empty() {
+        return None;
+    }
+    let mut terms = Vec::new();
+    for _ in 0..1 + stream.below(2) {
+        let (name, rank, style) = computed[stream.below(computed.len() as u64) as usize];
+        let places: Vec<String> = (0..rank).map(|at| format!("q{at}")).collect();
+        let read = match (style, rank) {
+            (Style::Square, 0) => name.to_owned(),
+            (Style::Square, _) => format!("{name}[{}]", places.join(", ")),
+            (Style::Round, _) => format!("{name}({})", places.join(", ")),
+        };
+        terms.push(match stream.below(4) {
+            0 => format!("({read} - 0.5)^2"),
+            1 => format!("sin({read})"),
+            2 => format!("tanh({read}) {read}"),
+            _ => format!("0.3 {read}"),
+        });
+    }
+    for (at, term) in terms.iter().enumerate() {
+        lines.push(format!("Part{at} = {term}"));
+    }
+    let parts: Vec<String> = (0..terms.len()).map(|at| format!("Part{at}")).collect();
+    lines.push(format!("Loss = {}", parts.join(" + ")));
+    lines.push("Loss?".to_owned());
+    Some(lines)
+}
+
+/// Deletes statements as long as the disagreement stays.
+fn shrunk(mut lines: Vec<String>, storage: Storage) -> Vec<String> {
+    let mut at = 0;
+    while at < lines.len() {
+        let mut fewer = lines.clone();
+        fewer.remove(at);
+        if matches!(outcome(&fewer.join("\n"), storage), Outcome::Differs(_)) {
+            (lines, at) = (fewer, 0);
+        } else {
+            at += 1;
+        }
+    }
+    lines
+}
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn random_gradients_are_those_of_dual_numbers() {
+    let most = if std::env::var("CALCULEMUS_SLOW").is_ok() { 20_000 } else { 400 };
+    let count = setting("CALCULEMUS_PROGRAMS").unwrap_or(most);
+    let first = seeded::test_seed();
+    let (mut same, mut slow, mut rounding, mut failures) = (0, Vec::new(), Vec::new(), Vec::new());
+    let (mut unprinted, mut steep) = (Vec::new(), Vec::new());
+    for seed in first..first + count {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "random gradients", seed).stream(0);
+        let Some(lines) = drawn(&mut stream) else { continue };
+        let storage = STORAGES[stream.below(STORAGES.len() as u64) as usize];
+        match outcome(&lines.join("\n"), storage) {
+            Outcome::Nothing => {}
+            Outcome::Same => same += 1,
+            Outcome::Slow => slow.push(seed),
+            Outcome::Unprinted => unprinted.push(seed),
+            Outcome::Steep => steep.push(seed),
+            Outcome::Rounding(how) => rounding.push((seed, how)),
+            Outcome::Differs(how) => {
+                let least = shrunk(lines, storage).join("\n");
+                let how = match outcome(&least, storage) {
+                    Outcome::Differs(how) => how,
+                    _ => how,
+                };
+                failures.push(format!("seed {seed}, {storage:?}\n{least}\n{how}\n"));
+            }
+        }
+        if failures.len() >= 8 {
+            break;
+        }
+    }
+    println!(
+        "{same} of {count} have the same gradients; {slow:?} are slow, {unprinted:?} not printed; {rounding:?}"
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(same * 10 > count, "{same} of {count} programs have gradients");
+    assert!(rounding.len() as u64 * 20 <= same.max(20), "hangs on rounding: {rounding:?}");
+    // A text declares all ranges, which may be more than the classes of its places bear.
+    assert!(unprinted.len() as u64 * 20 <= same.max(40), "not printed: {unprinted:?}");
+    assert!(steep.len() as u64 * 20 <= same.max(60), "steep: {steep:?}");
+    assert!(slow.len() as u64 * 50 <= count.max(50), "too slow: {slow:?}");
+}
