@@ -9,6 +9,7 @@ mod carrier;
 mod code;
 mod coordinates;
 mod dense;
+mod epsilons;
 mod evaluate;
 mod linear;
 mod matrix;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::plan::{Backend, Coefficient, Instruction, Plan};
 use crate::denote::{Carrier, Change, Obstacle, Outcome};
-use crate::ring::{Polynomial, Polynomials, Ring};
+use crate::ring::{Name, Polynomial, Polynomials, Ring};
 
 /// The most instructions of a program: enough for the largest numeral, applied step by step.
 pub(super) const MAX_INSTRUCTIONS: usize = 1_100_000;
@@ -263,11 +263,16 @@ impl Carrier for Builder {
         factors.try_fold(innermost, |found, factor| self.compose(factor, &found))
     }
 
-    fn change_vector(&mut self, _: &Change, vector: &Combination) -> Combination {
-        vector.clone()
+    /// Coefficients of programs have no ε's.
+    fn epsilons_of_vector(&self, _: &Combination, _: &mut dyn FnMut(Name)) {}
+
+    fn epsilons_of_operator(&self, _: &Combination, _: &mut dyn FnMut(Name)) {}
+
+    fn change_vector(&mut self, _: &Change, vector: &Combination) -> Outcome<Combination> {
+        Ok(vector.clone())
     }
 
-    fn change_operator(&mut self, _: &Change, operator: &Combination) -> Combination {
-        operator.clone()
+    fn change_operator(&mut self, _: &Change, operator: &Combination) -> Outcome<Combination> {
+        Ok(operator.clone())
     }
 }

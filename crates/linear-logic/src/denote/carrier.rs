@@ -58,7 +58,7 @@ fn no_basis() -> Obstacle {
 pub type Outcome<T> = Result<T, Obstacle>;
 
 /// What happens to the ε's of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Change {
     /// The coefficient of the product of those in `take`, with 0 for those in `kill`.
     Coefficient {
@@ -73,10 +73,13 @@ pub enum Change {
 
 impl Change {
     /// The change of an element of a ring.
-    pub fn of<R: Ring>(&self, ring: &R, element: &R::Element) -> R::Element {
+    ///
+    /// # Errors
+    /// As for the ring.
+    pub fn of<R: Ring>(&self, ring: &R, element: &R::Element) -> Outcome<R::Element> {
         match self {
-            Self::Coefficient { take, kill } => ring.coefficient(element, take, kill),
-            Self::Rename(names) => ring.rename(element, names),
+            Self::Coefficient { take, kill } => Ok(ring.coefficient(element, take, kill)),
+            Self::Rename(names) => Ok(ring.rename(element, names)?),
         }
     }
 }
@@ -223,11 +226,23 @@ pub trait Carrier {
         Err(no_basis())
     }
 
+    /// Calls `visit` with the ε's of a vector, as [`Ring::epsilons`] does for an element.
+    fn epsilons_of_vector(&self, vector: &Self::Vector, visit: &mut dyn FnMut(Name));
+
+    /// Calls `visit` with the ε's of an operator.
+    fn epsilons_of_operator(&self, operator: &Self::Operator, visit: &mut dyn FnMut(Name));
+
     /// Another value for the ε's of a vector.
-    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Self::Vector;
+    ///
+    /// # Errors
+    /// As for the ring.
+    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Outcome<Self::Vector>;
 
     /// Another value for the ε's of an operator.
-    fn change_operator(&mut self, change: &Change, operator: &Self::Operator) -> Self::Operator;
+    ///
+    /// # Errors
+    /// As for the ring.
+    fn change_operator(&mut self, change: &Change, operator: &Self::Operator) -> Outcome<Self::Operator>;
 }
 
 /// The scalars of a carrier.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar, balanced};
 use super::matrix::Matrix;
-use crate::ring::{Fault, Ring};
+use crate::ring::{Fault, Name, Ring};
 
 /// The most entries of a matrix or of a value.
 pub const MAX_ENTRIES: usize = 1 << 22;
@@ -271,12 +271,20 @@ impl<R: Ring> Carrier for Dense<R> {
         Ok(Rc::new(matrix))
     }
 
-    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Self::Vector {
+    fn epsilons_of_vector(&self, vector: &Self::Vector, visit: &mut dyn FnMut(Name)) {
+        vector.iter().for_each(|entry| self.ring.epsilons(entry, visit));
+    }
+
+    fn epsilons_of_operator(&self, f: &Self::Operator, visit: &mut dyn FnMut(Name)) {
+        f.entries.iter().for_each(|entry| self.ring.epsilons(entry, visit));
+    }
+
+    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Outcome<Self::Vector> {
         vector.iter().map(|entry| change.of(&self.ring, entry)).collect()
     }
 
-    fn change_operator(&mut self, change: &Change, f: &Self::Operator) -> Self::Operator {
-        let entries = f.entries.iter().map(|entry| change.of(&self.ring, entry)).collect();
-        Rc::new(Matrix { rows: f.rows, columns: f.columns, entries })
+    fn change_operator(&mut self, change: &Change, f: &Self::Operator) -> Outcome<Self::Operator> {
+        let entries = f.entries.iter().map(|entry| change.of(&self.ring, entry)).collect::<Outcome<_>>()?;
+        Ok(Rc::new(Matrix { rows: f.rows, columns: f.columns, entries }))
     }
 }

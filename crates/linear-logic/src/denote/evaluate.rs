@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::carrier::{Carrier, Obstacle, Outcome, Scalar};
+use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
 use super::code::{Code, CodeId, Program, Slot};
+use super::epsilons::Support;
 use super::value::{Ket, Value, ValueId, Values};
 use crate::formula::{Formula, Instance};
 use crate::literal::Order;
@@ -30,6 +31,8 @@ pub struct Evaluator<C: Carrier> {
     applications: HashMap<(ValueId, ValueId), ValueId>,
     operators: HashMap<ValueId, Option<C::Operator>>,
     pub(super) names: Name,
+    pub(super) supports: HashMap<ValueId, Support>,
+    pub(super) changes: HashMap<(Change, ValueId), ValueId>,
     depth: usize,
     steps: usize,
 }
@@ -49,6 +52,8 @@ impl<C: Carrier> Evaluator<C> {
             applications: HashMap::new(),
             operators: HashMap::new(),
             names: 0,
+            supports: HashMap::new(),
+            changes: HashMap::new(),
             depth: 0,
             steps: 0,
         }
@@ -80,14 +85,19 @@ impl<C: Carrier> Evaluator<C> {
     }
 
     fn step(&mut self) -> Outcome<()> {
-        self.steps += 1;
+        self.spend(1)
+    }
+
+    /// Counts work that is worth so many steps.
+    pub(super) fn spend(&mut self, steps: usize) -> Outcome<()> {
+        self.steps = self.steps.saturating_add(steps);
         if self.steps > MAX_STEPS || self.values.len() > MAX_STEPS {
             return Err(Obstacle::Limit("the evaluation takes too many steps"));
         }
         Ok(())
     }
 
-    fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+    pub(super) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Obstacle::Limit("the evaluation nests too deep"));
@@ -393,9 +403,10 @@ impl<C: Carrier> Evaluator<C> {
                 .rev()
                 .try_fold(argument, |value, one| self.apply(if *one { second } else { first }, value)),
             Value::Table { matrix, from, to } => self.table(&matrix, &from, &to, argument),
-            Value::Changed { change, function } => {
+            Value::Coefficient { take, function } => {
+                let (take, function) = self.apart(take, function, argument)?;
                 let image = self.apply(function, argument)?;
-                self.change(&change, image)
+                self.change(&Change::taking(take), image)
             }
             Value::Scalar(_) | Value::Vector(_) | Value::Pair(..) | Value::Tensor(_) | Value::Bang(_) => {
                 Err(Obstacle::IllTyped)
@@ -453,10 +464,10 @@ impl<C: Carrier> Evaluator<C> {
                 }
                 Some(self.carrier.combine_operators(&operators)?)
             }
-            Value::Changed { change, function } => {
-                let operator = self.operator(function)?;
-                operator.map(|operator| self.carrier.change_operator(&change, &operator))
-            }
+            Value::Coefficient { take, function } => match self.operator(function)? {
+                Some(operator) => Some(self.carrier.change_operator(&Change::taking(take), &operator)?),
+                None => None,
+            },
             _ => None,
         })
     }

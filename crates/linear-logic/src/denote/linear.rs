@@ -61,6 +61,7 @@ impl<C: Carrier> Evaluator<C> {
                 let mut pairs = Vec::new();
                 for (coefficient, value) in values {
                     let Value::Tensor(tensor) = value else { return Err(Obstacle::IllTyped) };
+                    self.spend(tensor.len())?;
                     for (c, a, b) in tensor.iter() {
                         pairs.push((self.carrier.ring().mul(&coefficient, c)?, *a, *b));
                     }
@@ -71,6 +72,7 @@ impl<C: Carrier> Evaluator<C> {
                 let mut kets = Vec::new();
                 for (coefficient, value) in values {
                     let Value::Bang(summand) = value else { return Err(Obstacle::IllTyped) };
+                    self.spend(summand.len())?;
                     for ket in summand.iter() {
                         let coefficient = self.carrier.ring().mul(&coefficient, &ket.coefficient)?;
                         kets.push(Ket { coefficient, ..ket.clone() });
@@ -122,7 +124,7 @@ impl<C: Carrier> Evaluator<C> {
             let (point, names) = self.open(ket)?;
             let mut value = each(self, point)?;
             if !names.is_empty() {
-                value = self.change(&Change::Coefficient { take: names, kill: Rc::new([]) }, value)?;
+                value = self.change(&Change::taking(names), value)?;
             }
             sum.push((ket.coefficient.clone(), value));
         }
@@ -134,9 +136,8 @@ impl<C: Carrier> Evaluator<C> {
         if ket.names.is_empty() {
             return Ok((ket.point, ket.names.clone()));
         }
-        let renamed: Rc<[(Name, Name)]> = ket.names.iter().map(|name| (*name, self.fresh())).collect();
-        let fresh = renamed.iter().map(|(_, to)| *to).collect();
-        Ok((self.change(&Change::Rename(renamed), ket.point)?, fresh))
+        let (fresh, point) = self.renamed(&ket.names, ket.point)?;
+        Ok((point, fresh))
     }
 
     /// An ε that nothing knows yet.
@@ -161,6 +162,7 @@ impl<C: Carrier> Evaluator<C> {
         let mut found = Vec::new();
         for a in lefts.iter() {
             for b in rights.iter() {
+                self.spend(1)?;
                 let ((p, mut names), (q, more)) = (self.open(a)?, self.open(b)?);
                 let coefficient = self.carrier.ring().mul(&a.coefficient, &b.coefficient)?;
                 let one = self.carrier.ring().one();
@@ -173,106 +175,5 @@ impl<C: Carrier> Evaluator<C> {
             }
         }
         self.bang(found)
-    }
-
-    /// A value with other ε's.
-    pub(super) fn change(&mut self, change: &Change, id: ValueId) -> Outcome<ValueId> {
-        let changed = match self.values.get(id) {
-            Value::Scalar(scalar) => Value::Scalar(change.of(self.carrier.ring(), &scalar)),
-            Value::Vector(vector) => Value::Vector(self.carrier.change_vector(change, &vector)),
-            Value::Operator(operator) => Value::Operator(self.carrier.change_operator(change, &operator)),
-            Value::Pair(left, right) => {
-                let (left, right) = (self.change(change, left)?, self.change(change, right)?);
-                return Ok(self.values.pair(left, right));
-            }
-            Value::Tensor(pairs) => {
-                let mut sum = Vec::new();
-                for (coefficient, a, b) in pairs.iter() {
-                    // The coefficient of a product: over all ways to share the ε's out.
-                    for parts in change.split(3) {
-                        let [of_scalar, of_left, of_right] = parts.as_slice() else { continue };
-                        let scalar = of_scalar.of(self.carrier.ring(), coefficient);
-                        if self.carrier.ring().is_zero(&scalar) {
-                            continue;
-                        }
-                        sum.push((scalar, self.change(of_left, *a)?, self.change(of_right, *b)?));
-                    }
-                }
-                Value::Tensor(sum.into())
-            }
-            Value::Bang(kets) => {
-                let mut sum = Vec::new();
-                for ket in kets.iter() {
-                    for parts in change.split(2) {
-                        let [of_scalar, of_ket] = parts.as_slice() else { continue };
-                        let coefficient = of_scalar.of(self.carrier.ring(), &ket.coefficient);
-                        if self.carrier.ring().is_zero(&coefficient) {
-                            continue;
-                        }
-                        sum.push(self.change_ket(of_ket, coefficient, ket)?);
-                    }
-                }
-                return self.bang(sum);
-            }
-            Value::Sum(sum) if sum.is_empty() => return Ok(id),
-            // A literal contains no ε.
-            Value::Numeral { .. } | Value::Word { .. } => match change {
-                Change::Rename(_) => return Ok(id),
-                Change::Coefficient { take, .. } if take.is_empty() => return Ok(id),
-                Change::Coefficient { .. } => return Ok(ValueId::ZERO),
-            },
-            _ => Value::Changed { change: change.clone(), function: id },
-        };
-        Ok(self.values.add(changed))
-    }
-
-    /// A ket keeps the ε's whose coefficient is taken: they become bound, and the others are 0.
-    fn change_ket(
-        &mut self,
-        change: &Change,
-        coefficient: Scalar<C>,
-        ket: &Ket<Scalar<C>>,
-    ) -> Outcome<Ket<Scalar<C>>> {
-        match change {
-            Change::Rename(_) => {
-                Ok(Ket { coefficient, point: self.change(change, ket.point)?, names: ket.names.clone() })
-            }
-            Change::Coefficient { take, kill } => {
-                let point = if kill.is_empty() {
-                    ket.point
-                } else {
-                    self.change(&Change::Coefficient { take: Rc::new([]), kill: kill.clone() }, ket.point)?
-                };
-                let names = ket.names.iter().chain(take.iter()).copied().collect();
-                Ok(Ket { coefficient, point, names })
-            }
-        }
-    }
-}
-
-impl Change {
-    /// The ways to change the factors of a product.
-    fn split(&self, factors: usize) -> Vec<Vec<Self>> {
-        let Self::Coefficient { take, kill } = self else { return vec![vec![self.clone(); factors]] };
-        let mut shares: Vec<Vec<Vec<Name>>> = vec![vec![Vec::new(); factors]];
-        for name in take.iter() {
-            shares = shares
-                .into_iter()
-                .flat_map(|share| {
-                    (0..factors).map(move |factor| {
-                        let mut share = share.clone();
-                        if let Some(part) = share.get_mut(factor) {
-                            part.push(*name);
-                        }
-                        share
-                    })
-                })
-                .collect();
-        }
-        let change = |part: Vec<Name>| {
-            let others = take.iter().filter(|name| !part.contains(name));
-            Self::Coefficient { kill: kill.iter().chain(others).copied().collect(), take: part.into() }
-        };
-        shares.into_iter().map(|share| share.into_iter().map(change).collect()).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::carrier::{Carrier, Change, Scalar};
+use super::carrier::{Carrier, Scalar};
 use super::matrix::Matrix;
 use crate::formula::Formula;
 use crate::ring::Name;
@@ -64,8 +64,8 @@ pub(super) enum Value<S, V, O> {
     Chain { digits: Rc<[bool]>, first: ValueId, second: ValueId },
     /// A function between finite spaces, by its matrix.
     Table { matrix: Rc<Matrix<S>>, from: Formula, to: Formula },
-    /// A function whose results are changed.
-    Changed { change: Change, function: ValueId },
+    /// A function of whose results the coefficient of the product of these ε's is taken: they are bound here.
+    Coefficient { take: Rc<[Name]>, function: ValueId },
 }
 
 /// The table of values.

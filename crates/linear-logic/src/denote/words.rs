@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
-use crate::ring::Ring;
+use crate::ring::{Name, Ring};
 
 /// The most letters of all words of a sum together.
 const MAX_LETTERS: usize = 1 << 24;
@@ -135,12 +135,26 @@ impl<R: Ring> Carrier for Words<R> {
         Ok(Some(self.word(&[letter])))
     }
 
-    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Self::Vector {
-        let changed = vector.iter().map(|(word, c)| (word.clone(), change.of(&self.ring, c)));
-        Rc::new(changed.filter(|(_, c)| !self.ring.is_zero(c)).collect())
+    fn epsilons_of_vector(&self, vector: &Self::Vector, visit: &mut dyn FnMut(Name)) {
+        vector.values().for_each(|coefficient| self.ring.epsilons(coefficient, visit));
     }
 
-    fn change_operator(&mut self, change: &Change, operator: &Self::Operator) -> Self::Operator {
+    fn epsilons_of_operator(&self, operator: &Self::Operator, visit: &mut dyn FnMut(Name)) {
+        self.epsilons_of_vector(operator, visit);
+    }
+
+    fn change_vector(&mut self, change: &Change, vector: &Self::Vector) -> Outcome<Self::Vector> {
+        let mut changed = BTreeMap::new();
+        for (word, coefficient) in vector.iter() {
+            let coefficient = change.of(&self.ring, coefficient)?;
+            if !self.ring.is_zero(&coefficient) {
+                changed.insert(word.clone(), coefficient);
+            }
+        }
+        Ok(Rc::new(changed))
+    }
+
+    fn change_operator(&mut self, change: &Change, operator: &Self::Operator) -> Outcome<Self::Operator> {
         self.change_vector(change, operator)
     }
 }

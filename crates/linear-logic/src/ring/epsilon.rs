@@ -141,14 +141,20 @@ impl<R: Ring> Ring for Epsilons<R> {
         Infinitesimal { terms: terms.collect() }
     }
 
-    fn rename(&self, a: &Self::Element, names: &[(Name, Name)]) -> Self::Element {
+    fn epsilons(&self, a: &Self::Element, visit: &mut dyn FnMut(Name)) {
+        a.terms.keys().flatten().for_each(|name| visit(*name));
+    }
+
+    fn rename(&self, a: &Self::Element, names: &[(Name, Name)]) -> Result<Self::Element, Fault> {
         let other = |n: &Name| names.iter().find(|(from, _)| from == n).map_or(*n, |(_, to)| *to);
-        let terms = a.terms.iter().map(|(names, coefficient)| {
-            let mut renamed: Vec<Name> = names.iter().map(other).collect();
-            renamed.sort_unstable();
-            (renamed, coefficient.clone())
-        });
-        Infinitesimal { terms: terms.collect() }
+        let mut terms = BTreeMap::new();
+        for (names, coefficient) in &a.terms {
+            let renamed: Vec<Name> = names.iter().map(other).collect();
+            if let Some(renamed) = union(&renamed, &[]) {
+                self.insert(&mut terms, renamed, coefficient.clone())?;
+            }
+        }
+        Ok(Infinitesimal { terms })
     }
 
     fn is_zero(&self, a: &Self::Element) -> bool {

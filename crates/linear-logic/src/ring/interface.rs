@@ -16,6 +16,9 @@ pub enum Fault {
     /// The result is too large to be worked with.
     #[error("a number, polynomial or word grows too large")]
     TooLarge,
+    /// The products take more operations than are allowed.
+    #[error("the products take too many operations")]
+    TooLong,
     /// There is no such element.
     #[error("the scalar is not an element of the ring")]
     NotInRing,
@@ -29,13 +32,13 @@ impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         let kind = match fault {
             Fault::Overflow => Kind::Overflow,
-            Fault::TooLarge => Kind::Limit,
+            Fault::TooLarge | Fault::TooLong => Kind::Limit,
             Fault::NotInRing => Kind::NotInRing,
         };
         let refusal = Self::new(kind, fault.to_string());
         match fault {
             Fault::Overflow => refusal.help("`--ring int` and `--ring rat` have no bounds".to_owned()),
-            Fault::TooLarge => refusal,
+            Fault::TooLarge | Fault::TooLong => refusal,
             Fault::NotInRing => refusal.found("a scalar").help(NEEDS_INVERSE.to_owned()),
         }
     }
@@ -104,14 +107,21 @@ pub trait Ring {
         None
     }
 
+    /// Calls `visit` with every ε of every term, as often as it occurs.
+    fn epsilons(&self, _a: &Self::Element, _visit: &mut dyn FnMut(Name)) {}
+
     /// The coefficient of the product of the ε's in `take`, with 0 for those in `kill`.
     fn coefficient(&self, a: &Self::Element, _take: &[Name], _kill: &[Name]) -> Self::Element {
         a.clone()
     }
 
-    /// Other ε's for some.
-    fn rename(&self, a: &Self::Element, _names: &[(Name, Name)]) -> Self::Element {
-        a.clone()
+    /// Other ε's for some: a homomorphism, so terms that become alike are added, and one in which two ε's become the
+    /// same is 0, as ε² is.
+    ///
+    /// # Errors
+    /// As for [`Ring::add`].
+    fn rename(&self, a: &Self::Element, _names: &[(Name, Name)]) -> Result<Self::Element, Fault> {
+        Ok(a.clone())
     }
 
     /// Whether an element is 0.

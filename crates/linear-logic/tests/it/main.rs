@@ -3,6 +3,7 @@
 
 mod compilation;
 mod denotation;
+mod differential;
 mod random_terms;
 mod terms;
 
