@@ -1,11 +1,12 @@
 //! Kets of functions, at types that are no operators between atoms, beside the sum over injections of section 10.3.
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use linear_logic::argument::denote;
 use linear_logic::denote::Dense;
 use linear_logic::elaborate::{Extension, Mode, elaborate};
-use linear_logic::error::{Refusal, Source};
+use linear_logic::error::{Kind, Refusal, Source};
 use linear_logic::json::Json;
 use linear_logic::literal::Order;
 use linear_logic::parse;
@@ -240,4 +241,52 @@ fn a_derivative_of_a_derivative_does_not_capture() {
         "(\\d:!(!{end} -o {end}). (derelict d) (promote (d for e) in derelict e [\\x:1. x]) ()) [{derivative}]"
     );
     assert_eq!(integers(&twice, 1, &[]), [4]);
+}
+
+/// Every share of a product that has no value is left out, so fifteen directions are as quick as three.
+#[test]
+fn many_directions_of_tensors() {
+    let nested = |count: usize| {
+        (1..count).fold("coderelict (derelict v * derelict v)".to_owned(), |text, _| {
+            format!("cocopy ({text}) (coderelict (derelict v * derelict v))")
+        })
+    };
+    let start = Instant::now();
+    // One direction is the direction; more are 0.
+    for (count, wanted) in [(1, [1, 2, 2, 4]), (2, [0; 4]), (15, [0; 4]), (16, [0; 4])] {
+        let text = format!("\\v. derelict ({}) : !a -o a * a", nested(count));
+        assert_eq!(integers(&text, 2, &["[1,2]".to_owned()]), wanted, "{count}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    let refusal = value(
+        Epsilons::new(Integers),
+        &format!("\\v. derelict ({}) : !a -o a * a", nested(17)),
+        2,
+        &["[1,2]".to_owned()],
+    );
+    assert_eq!(refusal.unwrap_err().kind, Kind::Limit);
+}
+
+/// Both halves of a tensor, and its scalar, have all directions: the sum over all shares, and its bound.
+#[test]
+fn directions_that_are_shared_out() {
+    let text = |count: usize| {
+        let ket = (0..count).fold("q".to_owned(), |ket, _| format!("(cocopy {ket} (coderelict (\\x:1. x)))"));
+        format!(
+            "\\q z. copy {ket} as k, l in copy l as m, n in \
+             let () = 9{{1}} k (derelict z) in (9{{1}} m (derelict z)) * (9{{1}} n (derelict z)) \
+             : !(1 -o 1) -o !1 -o 1 * 1"
+        )
+    };
+    let at = |count| value(Epsilons::new(Integers), &text(count), 1, &["[[1]]".into(), "1".into()]);
+    // (1 + t)²⁷ has the derivatives 27, 27·26, … at 0.
+    let mut wanted = 1;
+    for count in 0..6 {
+        let found = at(count).unwrap();
+        assert_eq!(found[0].finite_part().cloned(), Some(wanted.into()), "{count}");
+        wanted *= 27 - count as i64;
+    }
+    let start = Instant::now();
+    assert_eq!(at(14).unwrap_err().kind, Kind::Limit);
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
