@@ -11,7 +11,7 @@ use linear_logic::json::Json;
 use linear_logic::literal::Order;
 use linear_logic::parse;
 use linear_logic::program::Program;
-use linear_logic::ring::{Epsilons, Integers, Ring};
+use linear_logic::ring::{Epsilons, Fault, Infinitesimal, Integers, Modular, Ring};
 use seeded::{Family, Stream};
 
 use crate::terms::numbers;
@@ -289,4 +289,87 @@ fn directions_that_are_shared_out() {
     let start = Instant::now();
     assert_eq!(at(14).unwrap_err().kind, Kind::Limit);
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+}
+
+/// ∣ν,…,ν⟩ₚ of a numeral is s! times the coefficient of tˢ of (P + tν)ⁿ: by polynomials modulo a prime.
+#[test]
+fn twelve_directions_of_a_numeral() {
+    const P: u64 = 1_000_003;
+    let (point, along, n) = ([1, 1, 0, 1], [0, 1, 1, 0], 16);
+    for s in [3, 8, 12] {
+        // The coefficients of 1, t, …, tˢ of each entry.
+        let mut power = [0, 1, 2, 3].map(|at| {
+            let mut one = vec![0; s + 1];
+            one[0] = u64::from(at == 0 || at == 3);
+            one
+        });
+        for _ in 0..n {
+            let power_of = &power;
+            let entry = |i: usize, j: usize| {
+                (0..=s).map(move |d| {
+                    let term = |k: usize| {
+                        let lower = if d > 0 { power_of[2 * i + k][d - 1] * along[2 * k + j] } else { 0 };
+                        power_of[2 * i + k][d] * point[2 * k + j] + lower
+                    };
+                    (term(0) + term(1)) % P
+                })
+            };
+            power = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(i, j)| entry(i, j).collect());
+        }
+        let factorial = (1..=s as u64).fold(1, |product, k| product * k % P);
+        let wanted = power.map(|entry| entry[s] * factorial % P);
+        let ket = format!("{{\"ket\":[[1,1],[0,1]],\"along\":[{}]}}", vec!["[[0,1],[1,0]]"; s].join(","));
+        let found = value(Epsilons::new(Modular::new(P).unwrap()), "16", 2, &[ket]).unwrap();
+        let found: Vec<u64> = found.iter().map(|e| e.finite_part().copied().unwrap_or(0)).collect();
+        assert_eq!(found, wanted, "{s} directions");
+    }
+}
+
+/// A product by tables of subsets beside the product term by term.
+#[test]
+fn products_of_infinitesimals_are_products_of_terms() {
+    let ring = Epsilons::new(Integers);
+    for seed in numbers(200) {
+        let mut stream = Family::named("linear-logic:infinitesimals").stream(seed);
+        let names = 1 + stream.below(8);
+        let mut element = || {
+            let count = stream.below(1 + (1 << names));
+            let term = |_| {
+                let mut term = ring.integer(&(stream.below(7) as i64 - 3).into()).unwrap();
+                for name in (0..names).filter(|_| stream.below(2) == 0) {
+                    term = ring.mul(&term, &ring.epsilon(3 * name).unwrap()).unwrap();
+                }
+                term
+            };
+            (0..count).map(term).collect::<Vec<Infinitesimal<_>>>()
+        };
+        let (a, b) = (element(), element());
+        let sum = |terms: &[Infinitesimal<_>]| {
+            terms.iter().fold(ring.zero(), |total, term| ring.add(&total, term).unwrap())
+        };
+        let pairs = a.iter().flat_map(|x| b.iter().map(|y| ring.mul(x, y).unwrap())).collect::<Vec<_>>();
+        assert_eq!(ring.mul(&sum(&a), &sum(&b)).unwrap(), sum(&pairs), "seed {seed}");
+    }
+}
+
+#[test]
+fn names_that_meet_and_work_that_is_bounded() {
+    let ring = Epsilons::within(Integers, 3000);
+    let [x, y] = [1, 2].map(|name| ring.epsilon(name).unwrap());
+    // x + y becomes 2x, and xy becomes x² = 0.
+    let sum = ring.add(&x, &y).unwrap();
+    let renamed = ring.rename(&sum, &[(2, 1)]).unwrap();
+    assert_eq!(renamed, ring.add(&x, &x).unwrap());
+    let product = ring.mul(&x, &y).unwrap();
+    assert_eq!(ring.rename(&product, &[(2, 1)]).unwrap(), ring.zero());
+    let swapped = ring.rename(&sum, &[(1, 2), (2, 1)]).unwrap();
+    assert_eq!(swapped, sum);
+    // All products of seven ε's have 128 terms: their product takes 3⁷ = 2187 products, not 4⁷.
+    let all = (1..8).fold(ring.one(), |all, name| {
+        ring.mul(&all, &ring.add(&ring.one(), &ring.epsilon(name).unwrap()).unwrap()).unwrap()
+    });
+    let square = ring.mul(&all, &all).unwrap();
+    let top = ring.coefficient(&square, &[1, 2, 3, 4, 5, 6, 7], &[]);
+    assert_eq!(top.finite_part().cloned(), Some(128.into()));
+    assert_eq!(ring.mul(&all, &all).unwrap_err(), Fault::TooLong);
 }
