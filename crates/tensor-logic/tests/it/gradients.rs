@@ -175,10 +175,10 @@ fn gradients_agree_three_ways() {
 /// What stands beside an absent element owes nothing: a number, a declared index and what tuples bind may leave a domain.
 const OUTSIDE: &[&str] = &[
     "A ~ [[4, 1, 3]]\nX ~ [1, 2]\nT = 1.5 A[2, j] + X[i]\nLoss = (T - 0.5)^2 + X[i]\nLoss?",
-    "A ~ [4, 1, 3]\nX ~ [1, 2]\nY[i] = X[i] (1.5 A[5] + X[i]) + A[i]\nLoss = Y[i]^2\nLoss?",
+    "A ~ [4, 1, 3]\nX ~ [1, 2, 4]\nY[i] = X[i] (1.5 A[5] + X[i]) + A[i]\nLoss = Y[i]^2\nLoss?",
     "T[0] = 1\ni : 3\nW ~ [1, 2, 3]\nS[i] = tanh(W[i]) (T[i] + W[i]) + W[i]\nLoss = S[i]^2\nLoss?",
-    "X ~ [1, 2]\nV ~ [0.5, 0.25]\nR(0); R(1); R(5)\nT = R(i) (X[i] + 1)\nLoss = T^2 + V[i]\nLoss?",
-    "X ~ [1, 2]\nZ ~ [1, 2, 3, 4, 5, 6]\nR(0); R(1); R(5)\nT(i) += R(i) max(Z[i], X[i])\nLoss = T(i)^2\nLoss?",
+    "X ~ [1, 2]\nA = [3, 4]\nR(y+1) += A[y]\nT = R(i) (X[i] + 1)\nLoss = T^2 + X[i]\nLoss?",
+    "X ~ [1, 2]\nB = [1, 2, 3]\nZ[m] = 2 B[m]\nR(y+1) += B[y]\nT(i) += R(i) (Z[i] + X[i+0])\nLoss = T(i)^2\nLoss?",
 ];
 
 #[test]
