@@ -306,7 +306,8 @@ impl<C: Carrier> Evaluator<C> {
             Value::Bang(kets) => {
                 let mut sum = Vec::new();
                 for ket in kets.iter() {
-                    let ((names, weight), free) = (self.epsilons(&ket.coefficient), self.support_of_ket(ket)?);
+                    let ((names, weight), free) =
+                        (self.epsilons(&ket.coefficient), self.support_of_ket(ket)?);
                     let Some(mut shares) = Shares::new(take, &[&names, &free]) else { continue };
                     while let Some([of_scalar, of_ket]) = shares.next::<2>() {
                         self.spend(SHARE + weight / SHARE)?;
@@ -373,7 +374,8 @@ impl<'a> Shares<'a> {
     /// `None` if some ε is in no factor: then the coefficient is 0. The names of each factor are in order.
     fn new(take: &'a [Name], factors: &[&[Name]]) -> Option<Self> {
         let owners = |name: &Name| {
-            let has = |factor: &usize| factors.get(*factor).is_some_and(|all| all.binary_search(name).is_ok());
+            let has =
+                |factor: &usize| factors.get(*factor).is_some_and(|all| all.binary_search(name).is_ok());
             let owners: Vec<usize> = (0..factors.len()).filter(has).collect();
             (!owners.is_empty()).then_some(owners)
         };
@@ -390,7 +392,8 @@ impl<'a> Shares<'a> {
         let change = |factor: usize| {
             let (take, kill): (Vec<_>, Vec<_>) =
                 self.take.iter().zip(&factors).partition(|(_, own)| **own == Some(factor));
-            let names = |part: Vec<(&Name, &Option<usize>)>| part.into_iter().map(|(name, _)| *name).collect();
+            let names =
+                |part: Vec<(&Name, &Option<usize>)>| part.into_iter().map(|(name, _)| *name).collect();
             Change::Coefficient { take: names(take), kill: names(kill) }
         };
         let changes = std::array::from_fn(change);

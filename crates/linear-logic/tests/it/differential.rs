@@ -96,8 +96,16 @@ fn injections(word: &[bool], kets: [&Ket; 2]) -> Square {
 const BASES: [(&str, usize, &[&str]); 6] = [
     ("1", 1, &["\\x. x"]),
     ("a", 2, &["\\x. x", "\\x. derelict m x", "\\x. derelict m (derelict m x)"]),
-    ("a & a", 2, &["\\x. x", "\\x. <snd x, derelict m (fst x)>", "\\x. <fst x, fst x>", "\\x. <snd x, snd x>"]),
-    ("a * a", 2, &["\\x. x", "\\x. let y * z = x in z * derelict m y", "\\x. let y * z = x in derelict m z * y"]),
+    (
+        "a & a",
+        2,
+        &["\\x. x", "\\x. <snd x, derelict m (fst x)>", "\\x. <fst x, fst x>", "\\x. <snd x, snd x>"],
+    ),
+    (
+        "a * a",
+        2,
+        &["\\x. x", "\\x. let y * z = x in z * derelict m y", "\\x. let y * z = x in derelict m z * y"],
+    ),
     ("a -o a", 2, &["\\f. f", "\\f z. derelict m (f z)", "\\f z. f (derelict m z)"]),
     ("(1 -o a) & a", 1, &["\\x. x", "\\x. <\\u. let () = u in snd x, derelict m (fst x ())>"]),
 ];
@@ -197,8 +205,8 @@ fn kets_of_functions_are_those_of_arguments() {
     ];
     for (number, seed) in numbers(60).enumerate() {
         let mut stream = Family::named("linear-logic:function-arguments").stream(seed);
-        let (base, dimension, n) = [("1", 1, 1), ("a & a", 1, 2), ("a * 1", 2, 2), ("1 -o a", 2, 2)]
-            [stream.below(4) as usize];
+        let (base, dimension, n) =
+            [("1", 1, 1), ("a & a", 1, 2), ("a * 1", 2, 2), ("1 -o a", 2, 2)][stream.below(4) as usize];
         let mut matrix = || {
             let mut entry = || stream.below(5) as i64 - 2;
             format!("{:?}", (0..n).map(|_| (0..n).map(|_| entry()).collect()).collect::<Vec<Vec<i64>>>())
