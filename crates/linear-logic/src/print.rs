@@ -8,30 +8,36 @@ use std::fmt::Write;
 use crate::formula::Formula;
 use crate::term::{Node, NodeId, Term, Variable};
 
-/// The canonical text: binders renamed in the order in which they are met, the fewest parentheses.
+/// The canonical text: binders renamed in the order in which they are met, the fewest parentheses. A name that is that
+/// of a definition in the term is left out, so that none is captured.
 pub fn canonical(term: &Term) -> String {
+    let globals = globals(term);
     let mut names = vec![String::new(); term.names().len()];
-    let mut met = 0;
+    let mut free = (0..).map(|number| format!("v{number}")).filter(|name: &String| !globals.contains(&**name));
     walk(term, |event| {
         if let Event::Meet(variable) = event
-            && let Some(name) = names.get_mut(variable.index())
+            && let Some(place) = names.get_mut(variable.index())
+            && let Some(name) = free.next()
         {
-            *name = format!("v{met}");
-            met += 1;
+            *place = name;
         }
     });
     write(term, &names)
 }
 
-/// The text with the names of the source, primed where they would clash with a name in scope or of a definition.
-pub fn kernel(term: &Term) -> String {
-    let globals: HashSet<&str> = term
-        .nodes()
+/// The names of the definitions that a term uses.
+fn globals(term: &Term) -> HashSet<&str> {
+    term.nodes()
         .iter()
         .filter_map(
             |node| if let Node::Global { definition, .. } = node { Some(&*definition.name) } else { None },
         )
-        .collect();
+        .collect()
+}
+
+/// The text with the names of the source, primed where they would clash with a name in scope or of a definition.
+pub fn kernel(term: &Term) -> String {
+    let globals = globals(term);
     let mut names = vec![String::new(); term.names().len()];
     let mut scope: HashSet<String> = HashSet::new();
     walk(term, |event| match event {

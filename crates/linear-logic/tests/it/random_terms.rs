@@ -128,6 +128,42 @@ fn canonical_text_elaborates_to_itself() {
     });
 }
 
+/// Definitions with the names of binders, in terms that use some of them: none is captured, and other texts stay.
+#[test]
+fn canonical_text_captures_no_definition() {
+    let mut program = explicit();
+    let definitions = "def v0 : int = 2; def f : a -o a * int = \\x. x * v0; \
+                       def v1{A} : A -o A = \\x. x; def v3 : bint = 0b01; def v00 : a -o a = \\x. x;";
+    assert!(program.load(&Source::new("<test>", definitions.into())).refusals.is_empty());
+    let f = program.definition("f").and_then(|f| f.term.clone()).unwrap();
+    assert_eq!(print::canonical(&f), "\\v1:a. v1 * v0");
+    let mut met = BTreeSet::new();
+    for seed in numbers(100) {
+        let mut stream = Family::named("linear-logic:captured").stream(seed);
+        let (text, formula) = Terms::new(&mut stream, 10).closed();
+        let mut text = format!("({text} : {formula})");
+        for _ in 0..stream.below(4) {
+            let used = ["v0", "v1", "v1{b * b}", "v3", "v00"][stream.below(5) as usize];
+            met.insert(used);
+            // Behind a binder, before one, and on its own.
+            text = match stream.below(3) {
+                0 => format!("((\\x:a. x * {used}) * {text})"),
+                1 => format!("({used} * (\\x:b. x) * {text})"),
+                _ => format!("({used} * {text})"),
+            };
+        }
+        let checked = read(&program, &text).unwrap();
+        let printed = print::canonical(&checked.term);
+        let again = read(&program, &printed).unwrap_or_else(|why| panic!("seed {seed}: {printed}\n{why}"));
+        assert_eq!(again.formula, checked.formula, "seed {seed}: {printed}");
+        assert_eq!(print::canonical(&again.term), printed, "seed {seed}");
+        // The same proof: with its definitions unfolded it has the same text, and no name is avoided.
+        let unfolded = |term: &Term| print::canonical(&Reduction::new(term, Order::Literal).unwrap().term());
+        assert_eq!(unfolded(&again.term), unfolded(&checked.term), "seed {seed}: {printed}");
+    }
+    assert_eq!(met.len(), 5);
+}
+
 /// A refusal carries what its kind promises, and never finds what it wants.
 fn is_honest(refusal: &Refusal) -> bool {
     let has = |field: &Field| match field {
