@@ -15,6 +15,9 @@ use crate::ring::{Name, Polynomial, Polynomials, Ring};
 /// The most instructions of a program: enough for the largest numeral, applied step by step.
 pub(super) const MAX_INSTRUCTIONS: usize = 1_100_000;
 
+/// The most coefficients of mixtures that all `scale` instructions together write out: a power is written as a product.
+const MAX_FACTORS: u64 = 1 << 20;
+
 /// A product of powers of instructions, by number; empty is the identity.
 type Product = Vec<(usize, u64)>;
 
@@ -27,11 +30,14 @@ pub(super) struct Builder {
     instructions: Vec<Instruction>,
     known: HashMap<Instruction, usize>,
     most: usize,
+    /// The coefficients of mixtures that are written out so far.
+    factors: u64,
 }
 
 impl Builder {
     pub(super) fn new(backend: Backend, most: usize) -> Self {
-        Self { ring: Polynomials::default(), backend, instructions: Vec::new(), known: HashMap::new(), most }
+        let (instructions, known) = (Vec::new(), HashMap::new());
+        Self { ring: Polynomials::default(), backend, instructions, known, most, factors: 0 }
     }
 
     fn write(&mut self, instruction: Instruction) -> Outcome<usize> {
@@ -72,7 +78,7 @@ impl Builder {
             let scaled = if self.ring.is_one(coefficient) {
                 of
             } else {
-                let by = self.coefficient(coefficient);
+                let by = self.coefficient(coefficient)?;
                 self.write(Instruction::Scale { by, of })?
             };
             parts.push(scaled);
@@ -100,7 +106,12 @@ impl Builder {
     }
 
     /// The variables of the ring are called `slot.index`.
-    fn coefficient(&self, polynomial: &Polynomial) -> Coefficient {
+    fn coefficient(&mut self, polynomial: &Polynomial) -> Outcome<Coefficient> {
+        let exponents = polynomial.terms.keys().flatten().map(|(_, exponent)| *exponent);
+        self.factors = exponents.fold(self.factors, u64::saturating_add);
+        if self.factors > MAX_FACTORS {
+            return Err(Obstacle::Limit("the coefficients of the program are too large"));
+        }
         let names = self.ring.names();
         let pair = |number: u32| {
             let (slot, index) = names.get(number as usize)?.split_once('.')?;
@@ -112,7 +123,7 @@ impl Builder {
                 .flat_map(|(pair, e)| std::iter::repeat_n(pair, usize::try_from(e).unwrap_or(usize::MAX)))
                 .collect()
         };
-        polynomial.terms.iter().map(|(monomial, c)| (c.clone(), term(monomial))).collect()
+        Ok(polynomial.terms.iter().map(|(monomial, c)| (c.clone(), term(monomial))).collect())
     }
 
     fn combine(&mut self, sum: &[(Polynomial, Combination)]) -> Outcome<Combination> {

@@ -5,7 +5,7 @@ use linear_logic::argument::{denote, dimensions};
 use linear_logic::compile::{Backend, Inputs, Operand, Plan, Slot, compile};
 use linear_logic::denote::{Dense, Matrix};
 use linear_logic::elaborate::{Extension, Mode, elaborate};
-use linear_logic::error::Source;
+use linear_logic::error::{Kind, Source};
 use linear_logic::json::Json;
 use linear_logic::literal::Order;
 use linear_logic::parse;
@@ -258,4 +258,35 @@ fn degrees_of_mixtures_and_of_large_programs() {
     let nested = |levels: usize| format!("{}0b1{}", "repeat [".repeat(levels), "]".repeat(levels));
     assert_eq!(degree(&nested(40), &[], Backend::Matrix), [(1 << 40, 0)]);
     assert_eq!(degree(&nested(100), &[], Backend::Matrix), [(u64::MAX, 0)]);
+}
+
+/// A power of a coefficient is written out as a product, up to a bound, whatever the back end.
+#[test]
+fn powers_of_coefficients_are_bounded() {
+    let program = program();
+    let nested = |levels: usize| {
+        let text = format!("\\s. {}derelict s{}", "repeat [".repeat(levels), "]".repeat(levels));
+        read(&program, &format!("{text} : !bint -o bint"))
+    };
+    let mix = [Slot::Mix(vec!["0b0".to_owned()])];
+    for backend in [Backend::Matrix, Backend::Vector, Backend::Diagonal] {
+        let degree = |levels: usize| {
+            let plan = compile(&program, &[nested(levels)], &mix, backend);
+            plan.map(|plan| plan.degrees()[0]).map_err(|refusal| refusal.kind)
+        };
+        for levels in [0, 1, 5, 10] {
+            let degree = degree(levels).unwrap();
+            assert_eq!((degree.operators, degree.coefficients), (1 << levels, 1 << levels), "{backend:?}");
+        }
+    }
+    for levels in [25, 61, 62, 63, 64, 65, 100] {
+        for backend in [Backend::Matrix, Backend::Diagonal] {
+            let refusal = compile(&program, &[nested(levels)], &mix, backend).unwrap_err();
+            assert_eq!(refusal.kind, Kind::Limit, "{levels} levels, {backend:?}");
+        }
+    }
+    // The bound is one for all subjects: each of these alone is within it.
+    let half = [nested(20), nested(19)];
+    assert!(half.iter().all(|one| compile(&program, std::slice::from_ref(one), &mix, Backend::Matrix).is_ok()));
+    assert_eq!(compile(&program, &half, &mix, Backend::Matrix).unwrap_err().kind, Kind::Limit);
 }
