@@ -2,7 +2,7 @@
 //!
 //! The arguments that are not given become matrices of variables, and the evaluator runs over ℚ\[entries\].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use num_bigint::BigInt;
@@ -11,11 +11,12 @@ use num_traits::{One, Signed};
 use serde_json::{Value, json};
 
 use crate::argument::{Denotation, denote, dimensions};
-use crate::denote::{Carrier, Dense};
+use crate::denote::{Carrier, Dense, Obstacle};
 use crate::elaborate::Extension;
 use crate::error::{Kind, Refusal, Result};
 use crate::formula::Formula;
 use crate::json::{Json, fraction_text, rational_json};
+use crate::lex::is_name;
 use crate::program::{Checked, Program};
 use crate::ring::{Epsilons, Polynomial, Polynomials};
 
@@ -53,7 +54,12 @@ pub fn polynomial(
     let dimensions = dimensions(given, &subject.formula, arguments)?;
     let carrier = Dense::new(Epsilons::new(Polynomials::default()), dimensions.clone());
     let mut denotation = denote(carrier, program, subject, arguments, Extension::None)?;
-    supply(&mut denotation)?;
+    let scalars = scalars(arguments);
+    // A scalar that is called as an entry of an operator of the caller would be that entry.
+    if let Some(name) = denotation.evaluator.carrier().generic().iter().find(|name| scalars.contains(&***name)) {
+        return Err(Obstacle::Taken(name.clone()).into());
+    }
+    supply(&mut denotation, &scalars)?;
     let columns = denotation.columns()?;
     let entries = denotation.coordinates()?;
     let names = denotation.evaluator.carrier().ring().base().names();
@@ -64,13 +70,39 @@ pub fn polynomial(
     Ok(Polynomialised { formula: denotation.formula, dimensions, columns, variables, entries })
 }
 
-/// Generic operators for the arguments that are left.
-fn supply<R: crate::ring::Ring>(denotation: &mut Denotation<Dense<R>>) -> Result<()> {
-    let mut letters = LETTERS.iter();
+/// The names among the scalars of some arguments.
+fn scalars(arguments: &[Json]) -> BTreeSet<&str> {
+    let (mut found, mut todo) = (BTreeSet::new(), Vec::from_iter(arguments));
+    while let Some(json) = todo.pop() {
+        match json {
+            Json::Text(text) if is_name(text) => _ = found.insert(&**text),
+            Json::Array(items) => todo.extend(items),
+            // Their texts are no scalars.
+            Json::Object(_) if json.only(["term"]).is_some() || json.only(["gen"]).is_some() => {}
+            Json::Object(items) => todo.extend(items.values()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Generic operators for the arguments that are left, each with the first letter that nothing else has.
+fn supply<R: crate::ring::Ring>(
+    denotation: &mut Denotation<Dense<R>>,
+    scalars: &BTreeSet<&str>,
+) -> Result<()> {
     while let Some((domain, codomain)) = denotation.formula.as_lolli() {
         let inner = domain.as_bang().unwrap_or(domain);
         let Some((from, to)) = inner.as_operator() else { return Ok(()) };
-        let letter = letters.next().ok_or_else(|| {
+        let carrier = denotation.evaluator.carrier();
+        let mut free = None;
+        for letter in LETTERS.iter().filter(|letter| !carrier.is_generator(**letter)) {
+            if carrier.entry_names(*letter, from, to)?.iter().all(|name| !scalars.contains(&**name)) {
+                free = Some(letter);
+                break;
+            }
+        }
+        let letter = free.ok_or_else(|| {
             Refusal::new(Kind::Limit, format!("there are more than {} generic operators", LETTERS.len()))
         })?;
         let evaluator = &mut denotation.evaluator;

@@ -19,6 +19,8 @@ pub enum Obstacle {
     Dimension(Rc<str>),
     /// Something would become too large, too deep or too long: what.
     Limit(&'static str),
+    /// Two things would have one name: which.
+    Taken(String),
     /// A space has no finite basis in this carrier: the type whose space it is.
     NotFinite(String),
     /// A value does not fit the type at which it is used; checked terms never lead here.
@@ -41,6 +43,9 @@ impl From<Obstacle> for Refusal {
                     .help(format!("give it: `--dim {atom}=N`"))
             }
             Obstacle::Limit(what) => Self::new(Kind::Limit, what),
+            Obstacle::Taken(name) => Self::new(Kind::Argument, format!("the name `{name}` has two meanings"))
+                .variable(name)
+                .help("give one of the two another name".to_owned()),
             Obstacle::NotFinite(found) => {
                 Self::new(Kind::NotFinite, format!("the space of `{found}` has no finite basis")).found(found)
             }

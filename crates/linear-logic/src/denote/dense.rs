@@ -26,12 +26,14 @@ pub struct Dense<R> {
     dimensions: BTreeMap<Rc<str>, usize>,
     work: usize,
     generic: Vec<String>,
+    /// The letters of generic operators, each with the atoms between which it stands.
+    generators: BTreeMap<u8, (Rc<str>, Rc<str>)>,
 }
 
 impl<R: Ring> Dense<R> {
     /// With these dimensions of atoms.
     pub fn new(ring: R, dimensions: BTreeMap<Rc<str>, usize>) -> Self {
-        Self { ring, dimensions, work: 0, generic: Vec::new() }
+        Self { ring, dimensions, work: 0, generic: Vec::new(), generators: BTreeMap::new() }
     }
 
     /// The dimension of an atom.
@@ -50,6 +52,25 @@ impl<R: Ring> Dense<R> {
     /// The names of the entries of generic operators.
     pub fn generic(&self) -> &[String] {
         &self.generic
+    }
+
+    /// Whether a letter is that of a generic operator.
+    pub fn is_generator(&self, letter: u8) -> bool {
+        self.generators.contains_key(&letter)
+    }
+
+    /// The names of the entries of a generic operator, by row and column from 1: `x12`, or `x_1_12` if a dimension is
+    /// 10 or more.
+    ///
+    /// # Errors
+    /// If a dimension is not known or the operator is too large.
+    pub fn entry_names(&self, letter: u8, from: &Rc<str>, to: &Rc<str>) -> Outcome<Vec<String>> {
+        let (rows, columns) = (self.dimension(to)?, self.dimension(from)?);
+        Self::entries(rows, columns)?;
+        let gap = if rows.max(columns) >= 10 { "_" } else { "" };
+        let places = (1..=rows).flat_map(|row| (1..=columns).map(move |column| (row, column)));
+        let name = |(row, column)| format!("{}{gap}{row}{gap}{column}", char::from(letter));
+        Ok(places.map(name).collect())
     }
 
     fn spend(&mut self, work: Option<usize>) -> Outcome<()> {
@@ -232,22 +253,24 @@ impl<R: Ring> Carrier for Dense<R> {
         true
     }
 
-    /// A matrix of variables, named by row and column from 1: `x12`, or `x_1_12` if a dimension is 10 or more.
+    /// A matrix of variables. A letter stands for one operator: [`Obstacle::Taken`], if it has other atoms.
     fn generator(&mut self, letter: u8, from: &Rc<str>, to: &Rc<str>) -> Outcome<Option<Self::Operator>> {
         if !self.ring.has_variables() {
             return Ok(None);
         }
-        let (rows, columns) = (self.dimension(to)?, self.dimension(from)?);
-        let mut entries = Vec::with_capacity(Self::entries(rows, columns)?);
-        let gap = if rows.max(columns) >= 10 { "_" } else { "" };
-        for row in 1..=rows {
-            for column in 1..=columns {
-                let name = format!("{}{gap}{row}{gap}{column}", char::from(letter));
-                let Some(variable) = self.ring.variable(&name) else { return Ok(None) };
-                entries.push(variable);
-                self.generic.push(name);
+        let names = self.entry_names(letter, from, to)?;
+        let variables: Option<Vec<_>> = names.iter().map(|name| self.ring.variable(name)).collect();
+        let Some(entries) = variables else { return Ok(None) };
+        let atoms = (from.clone(), to.clone());
+        match self.generators.get(&letter) {
+            Some(there) if *there != atoms => return Err(Obstacle::Taken(char::from(letter).to_string())),
+            Some(_) => {}
+            None => {
+                self.generators.insert(letter, atoms);
+                self.generic.extend(names);
             }
         }
+        let (rows, columns) = (self.dimension(to)?, self.dimension(from)?);
         Ok(Some(Rc::new(Matrix { rows, columns, entries })))
     }
 

@@ -4,6 +4,7 @@
 mod compilation;
 mod denotation;
 mod differential;
+mod polynomials;
 mod random_terms;
 mod terms;
 
