@@ -56,7 +56,9 @@ pub fn polynomial(
     let mut denotation = denote(carrier, program, subject, arguments, Extension::None)?;
     let scalars = scalars(arguments);
     // A scalar that is called as an entry of an operator of the caller would be that entry.
-    if let Some(name) = denotation.evaluator.carrier().generic().iter().find(|name| scalars.contains(&***name)) {
+    if let Some(name) =
+        denotation.evaluator.carrier().generic().iter().find(|name| scalars.contains(&***name))
+    {
         return Err(Obstacle::Taken(name.clone()).into());
     }
     supply(&mut denotation, &scalars)?;

@@ -13,7 +13,8 @@ use crate::term::{Node, NodeId, Term, Variable};
 pub fn canonical(term: &Term) -> String {
     let globals = globals(term);
     let mut names = vec![String::new(); term.names().len()];
-    let mut free = (0..).map(|number| format!("v{number}")).filter(|name: &String| !globals.contains(&**name));
+    let mut free =
+        (0..).map(|number| format!("v{number}")).filter(|name: &String| !globals.contains(&**name));
     walk(term, |event| {
         if let Event::Meet(variable) = event
             && let Some(place) = names.get_mut(variable.index())

@@ -16,20 +16,11 @@ use std::rc::Rc;
 use super::carrier::{Carrier, Change, Outcome, Scalar};
 use super::evaluate::Evaluator;
 use super::matrix::Matrix;
-use super::value::{Ket, Value, ValueId};
+use super::value::{Ket, Support, Value, ValueId};
 use crate::ring::{Name, Ring};
 
 /// What the steps of an evaluation count for one way to share ε's out: it costs as much as so many nodes.
 const SHARE: usize = 8;
-
-/// The ε's on which a value may depend.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Support {
-    /// In order.
-    names: Rc<[Name]>,
-    /// How often ε's are written in the value itself, not in its parts: what it costs to go through them.
-    weight: usize,
-}
 
 impl Change {
     /// The coefficient of the product of some ε's.

@@ -8,8 +8,7 @@ use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
 use super::code::{Code, CodeId, Program, Slot};
-use super::epsilons::Support;
-use super::value::{Ket, Value, ValueId, Values};
+use super::value::{Ket, Support, Value, ValueId, Values};
 use crate::formula::{Formula, Instance};
 use crate::literal::Order;
 use crate::ring::{Name, Ring};

@@ -124,3 +124,12 @@ impl<C: Carrier> Values<C> {
         id
     }
 }
+
+/// The ε's on which a value may depend.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Support {
+    /// In order.
+    pub(super) names: Rc<[Name]>,
+    /// How often ε's are written in the value itself, not in its parts: what it costs to go through them.
+    pub(super) weight: usize,
+}

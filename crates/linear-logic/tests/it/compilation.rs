@@ -287,6 +287,8 @@ fn powers_of_coefficients_are_bounded() {
     }
     // The bound is one for all subjects: each of these alone is within it.
     let half = [nested(20), nested(19)];
-    assert!(half.iter().all(|one| compile(&program, std::slice::from_ref(one), &mix, Backend::Matrix).is_ok()));
+    assert!(
+        half.iter().all(|one| compile(&program, std::slice::from_ref(one), &mix, Backend::Matrix).is_ok())
+    );
     assert_eq!(compile(&program, &half, &mix, Backend::Matrix).unwrap_err().kind, Kind::Limit);
 }

@@ -31,14 +31,20 @@ fn texts(found: &Polynomialised) -> Vec<String> {
 fn a_generic_operator_takes_a_letter_that_is_free() {
     let one = [("a", 1)];
     let found = map("comp", &[r#"{"gen":"x"}"#], &one).unwrap();
-    assert_eq!((found.variables.clone(), texts(&found)), (vec!["x11".into(), "y11".into()], vec!["x11*y11".into()]));
+    assert_eq!(
+        (found.variables.clone(), texts(&found)),
+        (vec!["x11".into(), "y11".into()], vec!["x11*y11".into()])
+    );
     let found = map("comp", &[r#"{"gen":"y"}"#], &one).unwrap();
     assert_eq!(texts(&found), ["y11*x11"]);
     // One letter is one operator.
     let found = map("comp", &[r#"{"gen":"x"}"#, r#"{"gen":"x"}"#], &one).unwrap();
     assert_eq!(texts(&found), ["x11^2"]);
     let found = map("comp", &[r#"[["x11"]]"#], &one).unwrap();
-    assert_eq!((found.variables.clone(), texts(&found)), (vec!["y11".into(), "x11".into()], vec!["y11*x11".into()]));
+    assert_eq!(
+        (found.variables.clone(), texts(&found)),
+        (vec!["y11".into(), "x11".into()], vec!["y11*x11".into()])
+    );
     // The text of a term and the letter of a generator are no scalars.
     let found = map("comp", &[r#"{"term":"id"}"#, r#"{"gen":"y"}"#], &one).unwrap();
     assert_eq!(texts(&found), ["y11"]);
@@ -48,7 +54,11 @@ fn a_generic_operator_takes_a_letter_that_is_free() {
 fn names_with_two_meanings_are_refused() {
     let refused = |text: &str, arguments: &[&str], dimensions: &[(&str, usize)], name: &str| {
         let refusal = map(text, arguments, dimensions).unwrap_err();
-        assert_eq!((refusal.kind, refusal.variable.as_deref()), (Kind::Argument, Some(name)), "{arguments:?}");
+        assert_eq!(
+            (refusal.kind, refusal.variable.as_deref()),
+            (Kind::Argument, Some(name)),
+            "{arguments:?}"
+        );
     };
     refused("comp", &[r#"{"gen":"x"}"#, r#"[["x11"]]"#], &[("a", 1)], "x11");
     refused("comp", &[r#"[["x11"]]"#, r#"{"gen":"x"}"#], &[("a", 1)], "x11");
@@ -95,8 +105,10 @@ fn polynomials_take_the_values_of_what_they_are_made_of() {
             })
             .collect();
         let entries = |letter: char| ["11", "12", "21", "22"].map(|place| format!("{letter}{place}"));
-        let letters: Vec<char> =
-            operands.iter().filter_map(|o| if let Operand::Letter(l) = o { Some(*l) } else { None }).collect();
+        let letters: Vec<char> = operands
+            .iter()
+            .filter_map(|o| if let Operand::Letter(l) = o { Some(*l) } else { None })
+            .collect();
         let names: Vec<&str> = operands
             .iter()
             .flat_map(|o| if let Operand::Names(names) = o { names.clone() } else { Vec::new() })
@@ -120,7 +132,8 @@ fn polynomials_take_the_values_of_what_they_are_made_of() {
                 Operand::Names(names) => [0, 1, 2, 3].map(|at: usize| names[at].to_owned()),
                 Operand::Generic => entries(free.next().unwrap()),
             };
-            matrices.push(names.map(|name| *values.entry(name).or_insert_with(|| stream.below(19) as i64 - 9)));
+            matrices
+                .push(names.map(|name| *values.entry(name).or_insert_with(|| stream.below(19) as i64 - 9)));
         }
         let mut variables = found.variables.clone();
         variables.sort();
@@ -134,7 +147,11 @@ fn polynomials_take_the_values_of_what_they_are_made_of() {
                 let term = powers.map(|(name, e)| values[name].pow(*e as u32)).product::<i64>();
                 total += coefficient * BigRational::from_integer(term.into());
             }
-            assert_eq!(total, BigRational::from_integer(wanted.into()), "seed {seed}: {arguments:?}, entry {at}");
+            assert_eq!(
+                total,
+                BigRational::from_integer(wanted.into()),
+                "seed {seed}: {arguments:?}, entry {at}"
+            );
         }
         compared += 1;
     }
