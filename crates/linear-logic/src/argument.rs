@@ -303,7 +303,7 @@ impl<R: Ring> Denotation<Words<R>> {
         let operator = self.evaluator.operator(self.value)?.unwrap_or_default();
         let ring = self.evaluator.carrier().ring();
         let found = operator.iter().map(|(word, coefficient)| {
-            let letters = String::from_utf8_lossy(word.letters()).into_owned();
+            let letters = String::from_utf8_lossy(&word.letters()).into_owned();
             (letters, ring.coefficient(coefficient, &self.names, &[]))
         });
         Ok(found.filter(|(_, coefficient)| !ring.is_zero(coefficient)).collect())

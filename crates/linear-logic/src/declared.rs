@@ -1,7 +1,10 @@
 //! What is declared so far: types, atoms and definitions, with the library before them, and how texts are read.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use calculemus_base::word::nearest;
 
 use crate::formula::Formula;
 use crate::literal::Order;
@@ -64,7 +67,13 @@ pub struct Program {
     /// All definitions, library first, in the order of the text.
     pub(crate) list: Vec<Rc<Definition>>,
     pub(crate) library_size: usize,
+    /// How many names may still be compared with names that mean nothing.
+    pub(crate) advice: Cell<usize>,
 }
+
+/// The most names that are compared with names that mean nothing, for all refusals together: those behind have no
+/// advice, for thousands of refusals among thousands of names would take long. A comparison takes a microsecond.
+pub(crate) const MAX_ADVICE: usize = 1 << 18;
 
 impl Drop for Program {
     /// Later definitions refer to earlier ones: dropped from the end, none is dropped by another.
@@ -101,14 +110,22 @@ impl Program {
         self.definitions.get(name).or_else(|| self.library.get(name))
     }
 
-    /// The names that may stand in a term, in no order.
-    pub(crate) fn definition_names(&self) -> impl Iterator<Item = &str> {
-        self.list.iter().map(|definition| &*definition.name)
+    /// The name in scope that a name in a term may mean.
+    pub(crate) fn near_term<'a>(&'a self, name: &str, bound: Vec<&'a str>) -> Option<&'a str> {
+        self.compare(self.list.len() + bound.len())?;
+        nearest(name, bound.into_iter().chain(self.list.iter().map(|definition| &*definition.name)))
     }
 
-    /// The names of types and atoms that are declared, in no order.
-    pub(crate) fn formula_names(&self) -> impl Iterator<Item = &str> {
-        self.types.keys().chain(&self.atoms).map(|name| &**name)
+    /// The name in scope that a name in a formula may mean; `others` are those that are not declared in the file.
+    pub(crate) fn near_formula<'a>(&'a self, name: &str, others: Vec<&'a str>) -> Option<&'a str> {
+        self.compare(self.types.len() + self.atoms.len() + others.len())?;
+        nearest(name, others.into_iter().chain(self.types.keys().chain(&self.atoms).map(|name| &**name)))
+    }
+
+    /// Counts names to be compared; `None` if these are too many.
+    fn compare(&self, names: usize) -> Option<()> {
+        self.advice.set(self.advice.get().checked_sub(names)?);
+        Some(())
     }
 
     pub(crate) fn abbreviation(&self, name: &str) -> Option<&Abbreviation> {

@@ -14,6 +14,7 @@ mod evaluate;
 mod linear;
 mod matrix;
 mod value;
+mod word;
 mod words;
 
 pub use carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
@@ -21,4 +22,5 @@ pub use dense::{Dense, MAX_ENTRIES};
 pub use evaluate::Evaluator;
 pub use matrix::Matrix;
 pub use value::ValueId;
-pub use words::{FormalSum, Word, Words};
+pub use word::Word;
+pub use words::{FormalSum, Words};

@@ -1,6 +1,5 @@
 //! A refusal is an answer: a kind, a span in a source, what was expected and what was found.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -94,7 +93,18 @@ pub struct Source {
     pub text: String,
     /// Whether bytes that are not UTF-8 follow the text.
     pub broken: bool,
-    starts: OnceCell<Vec<usize>>,
+    /// Where each line begins.
+    lines: Vec<usize>,
+    /// The number of characters before every byte whose place is a multiple of [`STRIDE`].
+    characters: Vec<usize>,
+}
+
+/// How many bytes are looked at to find a column; the characters before them are counted once.
+const STRIDE: usize = 1024;
+
+/// Whether a byte of UTF-8 begins a character.
+fn begins_character(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
 }
 
 impl Source {
@@ -109,43 +119,55 @@ impl Source {
                 (String::from_utf8(bytes).unwrap_or_default(), true)
             }
         };
-        Rc::new(Self { name: name.into(), text, broken, starts: OnceCell::new() })
+        // A line ends with LF, CR, or CR and LF.
+        let mut lines = vec![0];
+        let mut rest = text.bytes().enumerate().peekable();
+        while let Some((at, byte)) = rest.next() {
+            let in_pair = byte == b'\r' && rest.peek().is_some_and(|(_, next)| *next == b'\n');
+            if matches!(byte, b'\n' | b'\r') && !in_pair {
+                lines.push(at + 1);
+            }
+        }
+        let mut characters = vec![0];
+        for part in text.as_bytes().chunks(STRIDE) {
+            let before = characters.last().copied().unwrap_or(0);
+            characters.push(before + part.iter().filter(|byte| begins_character(**byte)).count());
+        }
+        Rc::new(Self { name: name.into(), text, broken, lines, characters })
     }
 
-    /// Line and column of a byte offset, both from 1; columns count Unicode scalar values. A line ends with LF, CRLF or a CR
-    /// alone.
+    /// Line and column of a byte offset, both from 1; columns count Unicode scalar values.
     pub fn place(&self, offset: usize) -> Place {
-        let starts = self.starts();
-        let before = self.text.get(..offset.min(self.text.len())).unwrap_or(&self.text);
-        let line = starts.partition_point(|start| *start <= before.len());
-        let line_start = starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
+        let inside = offset.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= inside);
         // The one byte behind a text that is not UTF-8.
-        let beyond = offset.saturating_sub(self.text.len());
-        let column = 1 + before.get(line_start..).map_or(0, |s| s.chars().count()) + beyond;
+        let beyond = offset - inside;
+        let column = 1 + self.before(inside) - self.before(self.line_span(inside).start) + beyond;
         Place { offset, line, column }
     }
 
-    /// The whole line that contains a byte offset, without its end.
-    pub fn line(&self, offset: usize) -> &str {
-        let offset = offset.min(self.text.len());
-        let starts = self.starts();
-        let next = starts.partition_point(|start| *start <= offset);
-        let start = starts.get(next.wrapping_sub(1)).copied().unwrap_or(0);
-        let end = starts.get(next).copied().unwrap_or(self.text.len());
-        self.text.get(start..end).unwrap_or("").trim_end_matches(['\r', '\n'])
+    /// The number of characters that begin before a byte offset.
+    fn before(&self, offset: usize) -> usize {
+        let (known, from) =
+            (self.characters.get(offset / STRIDE).copied().unwrap_or(0), offset / STRIDE * STRIDE);
+        let rest = self.text.as_bytes().get(from..offset).unwrap_or_default();
+        known + rest.iter().filter(|byte| begins_character(**byte)).count()
     }
 
-    /// Where the lines begin, found once: a text may have a refusal for each of its lines.
-    fn starts(&self) -> &[usize] {
-        self.starts.get_or_init(|| {
-            let bytes = self.text.as_bytes();
-            let ends = (0..bytes.len()).filter(|at| match bytes[*at] {
-                b'\n' => true,
-                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
-                _ => false,
-            });
-            std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
-        })
+    /// The line that contains a byte offset, without its end.
+    pub fn line_span(&self, offset: usize) -> Span {
+        let offset = offset.min(self.text.len());
+        let number = self.lines.partition_point(|start| *start <= offset);
+        let start = self.lines.get(number.saturating_sub(1)).copied().unwrap_or(0);
+        let end = self.lines.get(number).copied().unwrap_or(self.text.len());
+        let line = self.text.get(start..end).unwrap_or("");
+        Span { start, end: start + line.trim_end_matches(['\n', '\r']).len() }
+    }
+
+    /// The text of that line.
+    pub fn line(&self, offset: usize) -> &str {
+        let Span { start, end } = self.line_span(offset);
+        self.text.get(start..end).unwrap_or("")
     }
 }
 
@@ -301,25 +323,48 @@ impl Serialize for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seeded::Family;
 
-    /// Each way to end a line ends one, and each offset is in the line that plain counting finds.
+    /// Line by line and character by character, from the start.
+    fn slow(text: &str, offset: usize) -> (usize, usize, String) {
+        let (mut line, mut column, mut start) = (1, 1, 0);
+        let mut rest = text.char_indices().peekable();
+        while let Some((at, c)) = rest.next() {
+            if at >= offset {
+                break;
+            }
+            column += 1;
+            let in_pair = c == '\r' && rest.peek().is_some_and(|(_, next)| *next == '\n');
+            if matches!(c, '\r' | '\n') && !in_pair {
+                (line, column, start) = (line + 1, 1, at + c.len_utf8());
+            }
+        }
+        let rest = text.get(start..).unwrap_or("");
+        (line, column, rest.split(['\r', '\n']).next().unwrap_or("").to_owned())
+    }
+
     #[test]
-    fn lines_end_with_lf_crlf_or_cr() {
-        let source = Source::new("a", b"a\nbc\r\nd\r\re\xc3\xa9f".to_vec());
-        let place = |offset: usize| {
-            let Place { line, column, .. } = source.place(offset);
-            (line, column, source.line(offset))
-        };
-        assert_eq!(place(0), (1, 1, "a"));
-        assert_eq!(place(1), (1, 2, "a"));
-        assert_eq!(place(3), (2, 2, "bc"));
-        assert_eq!(place(5), (2, 4, "bc"));
-        assert_eq!(place(6), (3, 1, "d"));
-        assert_eq!(place(8), (4, 1, ""));
-        assert_eq!(place(9), (5, 1, "eéf"));
-        assert_eq!(place(12), (5, 3, "eéf"));
-        assert_eq!(place(13), (5, 4, "eéf"));
-        let empty = Source::new("a", Vec::new());
-        assert_eq!((empty.place(0).line, empty.place(0).column, empty.line(0)), (1, 1, ""));
+    fn places_are_counted_from_the_start() {
+        for seed in 0..30 {
+            let mut stream = Family::named("linear-logic:places").stream(seed);
+            let ends = 1 + stream.below(40);
+            let text: String = (0..stream.below(6000))
+                .map(|_| match stream.below(ends) {
+                    0 => ["\n", "\r", "\r\n"][stream.below(3) as usize],
+                    1..20 => "x",
+                    _ => ["λ", "⊸", "𝔸"][stream.below(3) as usize],
+                })
+                .collect();
+            let source = Source::new("<test>", text.clone().into_bytes());
+            let places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            for offset in places.step_by(1 + stream.below(50) as usize) {
+                let Place { line, column, .. } = source.place(offset);
+                assert_eq!(
+                    (line, column, source.line(offset).to_owned()),
+                    slow(&text, offset),
+                    "{seed}: {offset}"
+                );
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! trees. Size and depth are kept with every node, because abbreviations can make a short text mean a huge formula;
 //! whoever builds formulas from text refuses those beyond [`MAX_SIZE`] and [`MAX_DEPTH`].
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::rc::Rc;
 
@@ -235,21 +236,33 @@ impl Formula {
         }
     }
 
-    /// The formula with formulas for parameters, all at once.
+    /// The formula with formulas for parameters, all at once. Parts that the tree shares stay shared.
     #[must_use]
     pub fn instantiate(&self, values: &Instance<'_>) -> Self {
+        self.replaced(values, &mut HashMap::new())
+    }
+
+    /// `known` are the parts that other parts share: only they are met again.
+    fn replaced(&self, values: &Instance<'_>, known: &mut HashMap<*const Node, Self>) -> Self {
         if self.0.closed {
             return self.clone();
         }
-        match self.connective() {
+        if let Some(found) = known.get(&Rc::as_ptr(&self.0)) {
+            return found.clone();
+        }
+        let found: Self = match self.connective() {
             Atom(_) | One => self.clone(),
             Parameter(name) => values.get(name).unwrap_or_else(|| self.clone()),
-            Bang(a) => a.instantiate(values).bang(),
-            Tensor(a, b) => a.instantiate(values).tensor(b.instantiate(values)),
-            Lolli(a, b) => a.instantiate(values).lolli(b.instantiate(values)),
-            With(a, b) => a.instantiate(values).with(b.instantiate(values)),
-            Plus(a, b) => a.instantiate(values).plus(b.instantiate(values)),
+            Bang(a) => a.replaced(values, known).bang(),
+            Tensor(a, b) => a.replaced(values, known).tensor(b.replaced(values, known)),
+            Lolli(a, b) => a.replaced(values, known).lolli(b.replaced(values, known)),
+            With(a, b) => a.replaced(values, known).with(b.replaced(values, known)),
+            Plus(a, b) => a.replaced(values, known).plus(b.replaced(values, known)),
+        };
+        if Rc::strong_count(&self.0) > 1 && self.0.depth > 1 {
+            known.insert(Rc::as_ptr(&self.0), found.clone());
         }
+        found
     }
 
     /// The parameters in the order of the text, each once.

@@ -4,11 +4,12 @@
 //! each against those before it. A refused definition leaves its declared type behind, so that those after it are
 //! still checked. A [`Program`] begins with the [`library`].
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{Declaration, Name};
-use crate::declared::Abbreviation;
+use crate::declared::{Abbreviation, MAX_ADVICE};
 pub use crate::declared::{Checked, Program};
 use crate::elaborate::{self, Mode, Names};
 use crate::error::{Kind, Refusal, Result, Source};
@@ -41,6 +42,7 @@ impl Program {
             library: HashMap::new(),
             list: Vec::new(),
             library_size: 0,
+            advice: Cell::new(MAX_ADVICE),
         };
         if let Some(refusal) = program.load(&library::source(order)).refusals.pop() {
             return Err(refusal);

@@ -21,6 +21,12 @@ const MAX_DEPTH: usize = 20_000;
 /// The most hypotheses that all sequents of a proof may have together.
 const MAX_HYPOTHESES: usize = 300_000;
 
+/// The largest [`Proof::weight`] that is read back.
+pub const MAX_WEIGHT: u64 = 1 << 24;
+
+/// What a formula of a sequent weighs beside its connectives and atoms: its name, and its share of the inference.
+const FORMULA: u64 = 16;
+
 /// A sequent proof, as a tree of inferences.
 #[derive(Debug, Clone)]
 pub struct Proof {
@@ -81,7 +87,7 @@ rules! {
 /// The sequent proof of a closed kernel term, after its definitions and literals are unfolded.
 ///
 /// # Errors
-/// `unsupported` for differential terms, `limit` for proofs that are too large.
+/// `unsupported` for differential terms, `limit` for proofs that are too large, beyond [`MAX_WEIGHT`] among them.
 pub fn read_back(term: &Term, order: Order) -> Result<Proof> {
     let unfolded = unfold(term, order)?;
     let mut reader = Reader {
@@ -91,11 +97,23 @@ pub fn read_back(term: &Term, order: Order) -> Result<Proof> {
         depth: 0,
         fresh: 0,
         total: 0,
+        weight: 0,
     };
     reader.proof(reader.root)
 }
 
 impl Proof {
+    /// What the text of the proof costs: the connectives and atoms of all formulas of all sequents, and 16 for each
+    /// formula.
+    pub fn weight(&self) -> u64 {
+        let (mut weight, mut todo) = (0_u64, vec![self]);
+        while let Some(proof) = todo.pop() {
+            weight = weight.saturating_add(sequent_weight(&proof.left, &proof.right));
+            todo.extend(&proof.premises);
+        }
+        weight
+    }
+
     /// How often each rule is used.
     pub fn rules(&self) -> BTreeMap<Rule, u64> {
         let mut counts = BTreeMap::new();
@@ -124,6 +142,13 @@ impl Proof {
 
 type Named = (Hypothesis, Formula);
 
+fn sequent_weight(left: &[Named], right: &Formula) -> u64 {
+    left.iter()
+        .map(|(_, formula)| formula)
+        .chain([right])
+        .fold(0, |sum, formula| formula.size().saturating_add(FORMULA).saturating_add(sum))
+}
+
 struct Reader {
     unfolded: Unfolded,
     root: NodeId,
@@ -132,6 +157,7 @@ struct Reader {
     depth: usize,
     fresh: usize,
     total: usize,
+    weight: u64,
 }
 
 /// One elimination of a spine, from the head outwards.
@@ -202,7 +228,8 @@ impl Reader {
             left.extend(premise.left.iter().filter(|(h, _)| !discharged.contains(h)).cloned());
         }
         self.total += left.len() + 1;
-        if self.total > MAX_HYPOTHESES {
+        self.weight = self.weight.saturating_add(sequent_weight(&left, &right));
+        if self.total > MAX_HYPOTHESES || self.weight > MAX_WEIGHT {
             return Err(Refusal::new(Kind::Limit, "the sequent proof is too large"));
         }
         Ok(Proof { rule, left, right, premises })

@@ -300,6 +300,24 @@ impl Term {
         self.nodes.len()
     }
 
+    /// The number of constructors and of the connectives and atoms of the formulas that are written in the term: what
+    /// its text costs.
+    pub fn symbols(&self) -> u64 {
+        let of = |node: &Node| match node {
+            Node::Lambda { domain, .. } => domain.size(),
+            Node::InLeft(formula, _)
+            | Node::InRight(formula, _)
+            | Node::Numeral { base: formula, .. }
+            | Node::Coweaken(formula) => formula.size(),
+            Node::Word { digits, base } => base.size().saturating_add(digits.len() as u64),
+            Node::Global { arguments, .. } => {
+                arguments.iter().fold(0, |sum, formula| formula.size().saturating_add(sum))
+            }
+            _ => 0,
+        };
+        self.nodes.iter().fold(0, |sum, node| of(node).saturating_add(sum).saturating_add(1))
+    }
+
     /// The name that a variable would like to have in print.
     pub fn name(&self, variable: Variable) -> &str {
         self.names.get(variable.index()).map_or("x", |name| name)

@@ -5,30 +5,17 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
+use super::word::Word;
 use crate::ring::{Name, Ring};
 
 /// The most letters of all words of a sum together.
 const MAX_LETTERS: usize = 1 << 24;
 
-/// A word, ordered by length and then by its letters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Word {
-    length: usize,
-    letters: Rc<[u8]>,
-}
+/// The most words of all sums of an evaluation together: a value keeps its sum, of half a kilobyte or more.
+const MAX_WORDS: usize = 1 << 21;
 
-impl Word {
-    /// The word of these ASCII letters.
-    pub fn new(letters: impl Into<Rc<[u8]>>) -> Self {
-        let letters = letters.into();
-        Self { length: letters.len(), letters }
-    }
-
-    /// The letters.
-    pub fn letters(&self) -> &[u8] {
-        &self.letters
-    }
-}
+/// The most letters of all words that are compared with others of their sum.
+const MAX_COMPARED: usize = 1 << 32;
 
 /// A formal sum of words: the coefficient of each, none of them 0.
 pub type FormalSum<E> = Rc<BTreeMap<Word, E>>;
@@ -37,12 +24,14 @@ pub type FormalSum<E> = Rc<BTreeMap<Word, E>>;
 #[derive(Debug)]
 pub struct Words<R> {
     ring: R,
+    words: usize,
+    compared: usize,
 }
 
 impl<R: Ring> Words<R> {
     /// Over this ring.
     pub fn new(ring: R) -> Self {
-        Self { ring }
+        Self { ring, words: 0, compared: 0 }
     }
 
     /// One word.
@@ -50,18 +39,19 @@ impl<R: Ring> Words<R> {
         Rc::new(BTreeMap::from([(Word::new(letters), self.ring.one())]))
     }
 
-    fn collect(
-        &self,
-        terms: impl Iterator<Item = Outcome<(Word, R::Element)>>,
-    ) -> Outcome<FormalSum<R::Element>> {
+    /// The sum of terms, whose words of equal length are compared letter by letter.
+    fn collect(&mut self, terms: Vec<(Word, R::Element)>) -> Outcome<FormalSum<R::Element>> {
+        let letters = terms.iter().fold(0_usize, |sum, (word, _)| sum.saturating_add(word.length() + 1));
+        if letters > MAX_LETTERS {
+            return Err(Obstacle::Limit("the words grow too long"));
+        }
+        self.words += terms.len();
+        self.compared = self.compared.saturating_add(if terms.len() > 1 { letters } else { 0 });
+        if self.words > MAX_WORDS || self.compared > MAX_COMPARED {
+            return Err(Obstacle::Limit("the sums of words grow too large"));
+        }
         let mut found: BTreeMap<Word, R::Element> = BTreeMap::new();
-        let mut letters = 0;
-        for term in terms {
-            let (word, coefficient) = term?;
-            letters += word.length + 1;
-            if letters > MAX_LETTERS {
-                return Err(Obstacle::Limit("the words grow too long"));
-            }
+        for (word, coefficient) in terms {
             let sum = match found.get(&word) {
                 Some(there) => self.ring.add(there, &coefficient)?,
                 None => coefficient,
@@ -72,12 +62,20 @@ impl<R: Ring> Words<R> {
         Ok(Rc::new(found))
     }
 
-    fn combine(&self, sum: &[(R::Element, FormalSum<R::Element>)]) -> Outcome<FormalSum<R::Element>> {
-        self.collect(
-            sum.iter().flat_map(|(c, words)| {
-                words.iter().map(|(word, d)| Ok((word.clone(), self.ring.mul(c, d)?)))
-            }),
-        )
+    /// Room for so many terms, before they are made.
+    fn room(&self, terms: usize) -> Outcome<()> {
+        if terms > MAX_WORDS { Err(Obstacle::Limit("the sums of words grow too large")) } else { Ok(()) }
+    }
+
+    fn combine(&mut self, sum: &[(R::Element, FormalSum<R::Element>)]) -> Outcome<FormalSum<R::Element>> {
+        self.room(sum.iter().map(|(_, words)| words.len()).sum())?;
+        let mut terms = Vec::new();
+        for (c, words) in sum {
+            for (word, d) in words.iter() {
+                terms.push((word.clone(), self.ring.mul(c, d)?));
+            }
+        }
+        self.collect(terms)
     }
 }
 
@@ -120,15 +118,14 @@ impl<R: Ring> Carrier for Words<R> {
     }
 
     fn compose(&mut self, f: &Self::Operator, g: &Self::Operator) -> Outcome<Self::Operator> {
-        self.collect(f.iter().flat_map(|(left, c)| {
-            g.iter().map(|(right, d)| {
-                if left.length + right.length > MAX_LETTERS {
-                    return Err(Obstacle::Limit("the words grow too long"));
-                }
-                let word = Word::new([left.letters(), right.letters()].concat());
-                Ok((word, self.ring.mul(c, d)?))
-            })
-        }))
+        self.room(f.len().saturating_mul(g.len()))?;
+        let mut terms = Vec::with_capacity(f.len() * g.len());
+        for (left, c) in f.iter() {
+            for (right, d) in g.iter() {
+                terms.push((left.concat(right), self.ring.mul(c, d)?));
+            }
+        }
+        self.collect(terms)
     }
 
     fn generator(&mut self, letter: u8, _: &Rc<str>, _: &Rc<str>) -> Outcome<Option<Self::Operator>> {

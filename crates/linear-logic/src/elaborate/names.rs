@@ -1,6 +1,5 @@
 //! What the names in formulas mean, and the definitions that names in terms mean.
 
-use calculemus_base::word::nearest;
 use std::rc::Rc;
 
 use crate::ast::{self, FormulaKind};
@@ -63,8 +62,8 @@ impl<'a> Names<'a> {
             return Ok(Formula::atom(name));
         }
         let message = format!("there is no formula `{name}`");
-        let known = self.parameters.iter().map(|name| &**name).chain(self.program.formula_names());
-        let help = match nearest(name, known.chain(ABBREVIATIONS)) {
+        let others = self.parameters.iter().map(|name| &**name).chain(ABBREVIATIONS).collect();
+        let help = match self.program.near_formula(name, others) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("declare it: `atom {name};`"),
         };
@@ -114,9 +113,7 @@ impl<'a> Names<'a> {
     ) -> Result<(Rc<Definition>, Vec<Formula>, Formula)> {
         let Some(definition) = self.program.definition(name) else {
             let message = format!("there is no variable or definition `{name}`");
-            let known: Vec<&str> = bound.collect();
-            let known = known.into_iter().chain(self.program.definition_names());
-            let help = match nearest(name, known) {
+            let help = match self.program.near_term(name, bound.collect()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`ill check --library` lists the definitions of the library".to_owned(),
             };

@@ -161,36 +161,6 @@ impl Ring for Modular {
     }
 }
 
-/// The double nearest to a fraction of positive numbers, of two the even one; `None` beyond all of them.
-fn nearest(numerator: &BigInt, denominator: &BigInt) -> Option<f64> {
-    // The quotient has 100 bits or 101, which lie in a u128, and what is left of it is a bit behind them.
-    let shift = 100 + denominator.bits() as i64 - numerator.bits() as i64;
-    let (scaled, divisor) = if shift >= 0 {
-        (numerator << shift as u64, denominator.clone())
-    } else {
-        (numerator.clone(), denominator << shift.unsigned_abs())
-    };
-    let (quotient, rest) = scaled.div_rem(&divisor);
-    let quotient = quotient.to_u128()? << 1 | u128::from(!rest.is_zero());
-    let shift = shift + 1;
-    // The place of its first bit, and the last place that a double of this size has.
-    let first = i64::from(u128::BITS - quotient.leading_zeros()) - 1 - shift;
-    let last = (first - 52).max(-1074);
-    let drop = last + shift;
-    if drop >= 128 {
-        // Less than half of the smallest.
-        return Some(0.0);
-    }
-    let (kept, cut) = (quotient >> drop, quotient & ((1 << drop) - 1));
-    let half = 1_u128 << (drop - 1);
-    let kept = kept + u128::from(cut > half || (cut == half && kept & 1 == 1));
-    // In two steps, of which only the last may leave the normal numbers, where it is exact.
-    let exponent = i32::try_from(last).ok()?;
-    let step = exponent / 2;
-    let found = kept as f64 * 2f64.powi(step) * 2f64.powi(exponent - step);
-    found.is_finite().then_some(found)
-}
-
 /// Doubles, for comparison with exact rings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Double;
@@ -221,15 +191,12 @@ impl Ring for Double {
     }
 
     fn integer(&self, value: &BigInt) -> Result<f64, Fault> {
-        Self::finite(value.to_f64().unwrap_or(f64::INFINITY))
+        self.fraction(&BigRational::from_integer(value.clone()))
     }
 
     fn fraction(&self, value: &BigRational) -> Result<f64, Fault> {
-        if value.denom().is_one() {
-            return self.integer(value.numer());
-        }
-        let found = nearest(&value.numer().abs(), value.denom()).ok_or(Fault::Overflow)?;
-        Self::finite(if value.is_negative() { -found } else { found })
+        let found = nearest(value.numer(), value.denom())?;
+        Ok(if value.is_negative() { -found } else { found })
     }
 
     fn decimal(&self, text: &str, _exact: &BigRational) -> Result<f64, Fault> {
@@ -237,56 +204,143 @@ impl Ring for Double {
     }
 }
 
+/// The double that is nearest to |p/q|, of two equally near ones the even one. It is rounded once, also where doubles are
+/// subnormal.
+fn nearest(p: &BigInt, q: &BigInt) -> Result<f64, Fault> {
+    /// The exponent of the last place of the smallest doubles, and the bits of a mantissa.
+    const LEAST: i64 = -1074;
+    const BITS: i64 = f64::MANTISSA_DIGITS as i64;
+    let (p, q) = (p.magnitude(), q.magnitude());
+    // p/q lies between the powers of two of this exponent, and of the one below it, and twice that.
+    let exponent = p.bits() as i64 - q.bits() as i64;
+    if p.is_zero() || exponent < LEAST - 2 {
+        return Ok(0.0);
+    }
+    if exponent > f64::MAX_EXP.into() {
+        return Err(Fault::Overflow);
+    }
+    // One or two bits more than a mantissa; where that is finer than the smallest doubles, one bit more than these.
+    let place = (exponent - BITS - 1).max(LEAST - 1);
+    let shift = place.unsigned_abs();
+    let (quotient, rest) = if place >= 0 { p.div_rem(&(q << shift)) } else { (p << shift).div_rem(q) };
+    let quotient = quotient.to_u64().ok_or(Fault::Overflow)?;
+    let more = (i64::from(u64::BITS - quotient.leading_zeros()) - BITS).max(1);
+    let (whole, half) = (quotient >> more, 1 << (more - 1));
+    let beyond = quotient & ((1 << more) - 1);
+    let is_up = beyond > half || (beyond == half && (!rest.is_zero() || whole & 1 == 1));
+    // Both factors are exact, and so is their product, unless it overflows.
+    Double::finite((whole + u64::from(is_up)) as f64 * power_of_two(place + more))
+}
+
+/// 2ᵉ, where it is a double.
+fn power_of_two(exponent: i64) -> f64 {
+    match exponent {
+        ..-1022 => f64::from_bits(1 << (exponent + 1074).clamp(0, 51)),
+        _ => f64::from_bits((exponent.min(1024) as u64).wrapping_add(1023) << 52),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seeded::{Family, Stream};
 
-    /// How far a double is from a fraction.
-    fn distance(found: f64, value: &BigRational) -> BigRational {
-        let found = BigRational::from_float(found).unwrap_or_else(BigRational::zero);
-        (found - value).abs()
+    /// A double as a fraction.
+    fn exact(x: f64) -> BigRational {
+        let bits = x.to_bits();
+        let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i64, bits & ((1 << 52) - 1));
+        let (whole, place) =
+            if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+        let power = BigRational::from_integer(BigInt::one() << place.unsigned_abs());
+        let whole = BigRational::from_integer(whole.into());
+        if place >= 0 { whole * power } else { whole / power }
     }
 
-    fn check(numerator: &BigInt, denominator: &BigInt) {
-        let value = BigRational::new(numerator.clone(), denominator.clone());
-        let Ok(found) = Double.fraction(&value) else {
-            assert!(
-                value.abs() >= BigRational::from_float(f64::MAX).unwrap_or_else(BigRational::zero),
-                "{value}"
-            );
+    /// Half the way to the next double; beyond the last one, as if there were another.
+    fn middle(x: f64) -> BigRational {
+        let next = f64::from_bits(x.to_bits() + 1);
+        let next = if next.is_finite() {
+            exact(next)
+        } else {
+            exact(x) * two() - exact(f64::from_bits(x.to_bits() - 1))
+        };
+        (exact(x) + next) / two()
+    }
+
+    fn two() -> BigRational {
+        BigRational::from_integer(2.into())
+    }
+
+    /// The double of a fraction is one to which no other is nearer, and the even one of two.
+    fn check(value: &BigRational) {
+        let (found, size) = (Double.fraction(value), value.abs());
+        let Ok(found) = found else {
+            assert!(size >= middle(f64::MAX), "{value} is out of range");
             return;
         };
-        let own = distance(found, &value);
-        for other in [found.next_up(), found.next_down()] {
-            if other.is_finite() {
-                let further = distance(other, &value);
-                assert!(own <= further, "{value}: {found:e} and {other:e}");
-                assert!(own < further || found.to_bits() & 1 == 0, "{value}: {found:e} is odd");
+        assert!(found.is_finite());
+        assert!(found == 0.0 || (found < 0.0) == value.is_negative(), "{value}: {found:e}");
+        let found = found.abs();
+        let is_even = found.to_bits() & 1 == 0;
+        let above = middle(found);
+        assert!(size < above || (size == above && is_even), "{value}: {found:e} is too small");
+        if found > 0.0 {
+            let below = middle(f64::from_bits(found.to_bits() - 1));
+            assert!(size > below || (size == below && is_even), "{value}: {found:e} is too large");
+        }
+        if value.is_integer() {
+            assert_eq!(Double.integer(value.numer()), Double.fraction(value));
+        }
+    }
+
+    fn digits(stream: &mut Stream, most: u64) -> BigInt {
+        let words = 1 + stream.below(most);
+        let all = (0..words).fold(BigInt::zero(), |all, _| (all << 32) + stream.below(1 << 32));
+        (all >> stream.below(32)) + 1
+    }
+
+    #[test]
+    fn fractions_are_the_nearest_doubles() {
+        for seed in 0..3000 {
+            let mut stream = Family::named("linear-logic:nearest").stream(seed);
+            let (p, q) = (digits(&mut stream, 40), digits(&mut stream, 40));
+            check(&BigRational::new(p.clone(), q.clone()));
+            check(&BigRational::new(-p, BigInt::one()));
+            // Between two doubles, exactly and nearly; all exponents, so subnormal ones too.
+            let x = f64::from_bits(match stream.below(4) {
+                0 => stream.below(1 << 53),
+                1 => f64::MAX.to_bits() - stream.below(3),
+                2 => stream.below(3),
+                _ => stream.below(f64::MAX.to_bits()),
+            });
+            let (half, least) = (middle(x), BigRational::new(BigInt::one(), q << (1100 + stream.below(200))));
+            for value in
+                [exact(x), half.clone(), &half + &least, &half - &least, -half * (two() + &least) / two()]
+            {
+                check(&value);
             }
         }
     }
 
-    /// Fractions of all sizes, and such that lie at or beside the middle of two doubles.
     #[test]
-    fn fractions_go_to_the_nearest_double() {
-        let mut draw = seeded::Family::new("linear-logic", "fractions", seeded::test_seed()).stream(0);
-        let mut number =
-            |bits: u64| (BigInt::from(draw.below(u64::MAX)) << bits) + BigInt::from(draw.below(u64::MAX));
-        for turn in 0..3000_u64 {
-            let (a, b) = (number(turn % 1200), number(turn * 7 % 1300));
-            check(&(a + 1), &(b + 1));
+    fn fractions_at_the_ends_of_doubles() {
+        let power = |exponent: u64| BigRational::from_integer(BigInt::one() << exponent);
+        let one = BigRational::one();
+        assert_eq!(Double.fraction(&(&one / power(1075))), Ok(0.0));
+        assert_eq!(Double.fraction(&(&one / power(1074))), Ok(f64::from_bits(1)));
+        assert_eq!(Double.fraction(&(&one / power(1_000_000))), Ok(0.0));
+        assert_eq!(Double.fraction(&power(1_000_000)), Err(Fault::Overflow));
+        assert_eq!(Double.fraction(&power(1023)), Ok(2f64.powi(1023)));
+        assert_eq!(Double.fraction(&power(1024)), Err(Fault::Overflow));
+        let tie = BigRational::from_integer((BigInt::one() << 53_u64) + 1);
+        assert_eq!(Double.fraction(&tie), Ok(2f64.powi(53)));
+        // Beyond the tie by less than a long quotient shows.
+        let beyond = &tie + &one / power(200);
+        assert_eq!(Double.fraction(&beyond), Ok(2f64.powi(53) + 2.0));
+        for value in [&one / power(1075), tie, beyond, power(1024) - power(970), power(1024) - power(969)] {
+            check(&value);
         }
-        for turn in 0..3000_u64 {
-            // Two of 53 bits beside each other, their middle, and a little more or less.
-            let low = (BigInt::from(1) << 52) + number(0).mod_floor(&(BigInt::from(1) << 52));
-            let middle: BigInt = low * 2 + 1;
-            let scale = number(turn % 900) | BigInt::from(1);
-            for beside in [-1, 0, 1] {
-                let numerator: BigInt = &middle * &scale + beside;
-                check(&numerator, &(&scale << 40_u64));
-                // Among the subnormal ones, too, where fewer places are left.
-                check(&numerator, &(&scale << (1000 + turn % 160)));
-            }
-        }
+        assert_eq!(Double.fraction(&BigRational::new(1.into(), 3.into())), Ok(1.0 / 3.0));
+        assert_eq!(Double.fraction(&BigRational::new((-1).into(), 10.into())), Ok(-0.1));
     }
 }

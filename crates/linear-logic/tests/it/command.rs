@@ -1,6 +1,7 @@
 //! The command as people and scripts meet it: exit statuses, pictures of refusals, strange and large inputs.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::ill::{document, ill};
 use serde_json::{Value, json};
@@ -51,6 +52,9 @@ fn wrong_usage_is_status_2() {
         &["denote", "-e", "2", "--dim", "a=0"],
         &["denote", "-e", "2", "--dim", "a"],
         &["denote", "-e", "id", "--dim", "a=2", "--dim", "a=3"],
+        &["denote", "-e", "id", "--dim", "a=2", "--dim", "b=2", "--dim", "a=2"],
+        &["poly", "-e", "id", "--dim", "a=2", "--dim", "a=3"],
+        &["normalize", "-e", "2", "--main", "f{"],
         &["denote", "-e", "2", "-e", "3"],
         &["normalize", "-e", "2", "--fuel", "x"],
         &["normalize"],
@@ -75,10 +79,22 @@ fn files_and_texts() {
     assert_eq!(answered(&["denote", "-", "--main", "f{c}", "--dim", "c=1"], text)["type"], "c -o c");
     assert_eq!(answered(&["denote", "-", "--main", "f", "--dim", "a=1"], text)["type"], "a -o a");
     assert_eq!(refused(&["denote", "-", "--main", "h"], text, "unbound")["variable"], "h");
-    assert_eq!(refused(&["normalize", "-", "-e", "2", "--main", "h"], text, "unbound")["variable"], "h");
-    // A comment ends with its line, however that ends.
-    let error = refused(&["check", "-"], "-- hi\rdef f : int = 3 3;\r", "type-mismatch");
-    assert_eq!((&error["span"]["start"]["line"], &error["span"]["start"]["column"]), (&json!(2), &json!(17)));
+    // Beside a term, which is then the subject, the name must mean something too.
+    for command in ["normalize", "denote", "poly", "compile"] {
+        let error = refused(&[command, "-", "-e", "2", "--main", "h"], text, "unbound");
+        assert_eq!((&error["variable"], &error["span"]), (&json!("h"), &Value::Null), "{command}");
+        answered(
+            &[command, "-", "-e", "id", "--main", "f{c}"]
+                .iter()
+                .chain(match command {
+                    "denote" | "poly" => &["--dim", "a=1"][..],
+                    _ => &[],
+                })
+                .copied()
+                .collect::<Vec<_>>(),
+            text,
+        );
+    }
     assert_eq!(answered(&["check", "-", "-e", "g"], text)["definitions"].as_array().unwrap().len(), 1);
     let several = answered(&["check", "-e", "2", "-e", "0b1"], "");
     assert_eq!(several["definitions"][1]["type_short"], "bint");
@@ -257,4 +273,83 @@ fn a_reader_may_stop_listening() {
         let output = child.wait_with_output().unwrap();
         assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{args:?}");
     }
+}
+
+/// A file of a few kilobytes whose texts would be gigabytes is refused, and one that only shares much is answered.
+#[test]
+fn totals_over_a_file_are_bounded() {
+    let types = (1..15).fold("type t0{A} = A * A;".to_owned(), |text, i| {
+        text + &format!("type t{i}{{A}} = t0{{t{}{{A}}}};", i - 1)
+    });
+    let functions = |count: usize| -> String {
+        (0..count).map(|i| format!("def f{i}{{A}} : t13{{A}} -o t13{{A}} = \\x. x;")).collect()
+    };
+    assert_eq!(
+        answered(&["check", "-"], &format!("{types}{}", functions(10)))["definitions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        10
+    );
+    refused(&["check", "-"], &format!("{types}{}", functions(2000)), "limit");
+    let binders = "x ".repeat(400);
+    let wide = format!("def g : {} a = \\{binders}y. y;", "!t13 -o ".repeat(400));
+    refused(&["check", "-"], &format!("{types}{wide}"), "limit");
+    // Each of these proofs is accepted, and all of them together have the size of a square.
+    let chain = |count: usize| {
+        (1..count).fold("def f0 : !a -o a = \\x. derelict x;".to_owned(), |text, i| {
+            text + &format!("def f{i} : !a -o a = \\x. f{} [derelict x];", i - 1)
+        })
+    };
+    answered(&["check", "-", "--sequent"], &chain(4));
+    let start = Instant::now();
+    let error = refused(&["check", "-", "--sequent"], &chain(24_000), "limit");
+    assert!(error["message"].as_str().unwrap().contains("up to that of `f"), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
+/// Refusals by the thousand, in lines of their own and in one line.
+#[test]
+fn many_refusals_take_no_square_of_their_time() {
+    for separator in ["\n", " "] {
+        let start = Instant::now();
+        let refused: Vec<String> = (0..20_000).map(|i| format!("def f{i} : int = \\x. x x;")).collect();
+        let (_, found) = document(&["check", "-"], &refused.join(separator));
+        let errors = found["errors"].as_array().unwrap();
+        assert_eq!(errors.len(), 20_000);
+        let last = &errors[19_999]["span"]["start"];
+        let wanted = refused.join(separator).rfind("x x").unwrap();
+        assert_eq!(last["offset"], json!(wanted), "{last}");
+        if separator == " " {
+            assert_eq!(last["column"], json!(wanted + 1));
+        } else {
+            assert_eq!(last["line"], json!(20_000));
+        }
+        let unbound: Vec<String> =
+            (0..8_000).map(|i| format!("def f{i} : int = g{};", i.max(1) - 1)).collect();
+        let (_, found) = document(&["check", "-"], &unbound.join(separator));
+        let errors = found["errors"].as_array().unwrap();
+        // The first have advice.
+        assert_eq!((errors.len(), &errors[1]["help"]), (8_000, &json!("did you mean `f0`?")));
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn lines_end_with_cr_lf_or_both() {
+    for end in ["\n", "\r", "\r\n"] {
+        let text = format!("-- hi{end}def f : int = 3;{end}-- more{end}{end}def g : int = 3 3;{end}");
+        let error = refused(&["check", "-"], &text, "type-mismatch");
+        let start = &error["span"]["start"];
+        assert_eq!((&start["line"], &start["column"]), (&json!(5), &json!(17)), "{end:?}");
+        assert_eq!(start["offset"], json!(text.rfind("3;").unwrap()), "{end:?}");
+        let output = ill(["check", "-"], text.as_bytes());
+        let drawn = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(drawn.contains("<stdin>:5:17: ") && drawn.contains("\n  def g : int = 3 3;\n  "), "{drawn}");
+        // Behind a comment that the text ends in, there is nothing.
+        assert_eq!(answered(&["check", "-"], &format!("-- hi{end}--"))["definitions"], json!([]));
+    }
+    // CR and LF are one end; LF and CR are two.
+    let error = refused(&["check", "-"], "\r\n\n\r;", "syntax");
+    assert_eq!((&error["span"]["start"]["line"], &error["span"]["start"]["column"]), (&json!(4), &json!(1)));
 }

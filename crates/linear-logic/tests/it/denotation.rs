@@ -6,12 +6,13 @@ use std::rc::Rc;
 use linear_logic::argument::{denote, dimensions};
 use linear_logic::denote::{Dense, Words};
 use linear_logic::elaborate::{Extension, Mode, elaborate};
-use linear_logic::error::Source;
+use linear_logic::error::{Kind, Refusal, Source};
 use linear_logic::json::Json;
 use linear_logic::literal::Order;
 use linear_logic::parse;
 use linear_logic::program::{Checked, Program};
 use linear_logic::recognise::{Recognised, recognise};
+use linear_logic::reduce::{self, Limits};
 use linear_logic::ring::{Double, Epsilons, Fault, Integers, Modular, Rationals, Ring};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -322,4 +323,49 @@ fn a_user_brings_a_ring() {
     // Shortest ways of three steps; a semiring is enough where nothing is subtracted.
     let found = coordinates(Tropical, Order::Literal, "3", &["[[9,1],[2,9]]".to_owned()]);
     assert_eq!(found, [Some(12), Some(4), Some(5), Some(12)]);
+}
+
+fn words(text: &str, arguments: &[&str]) -> Result<Vec<(String, BigInt)>, Refusal> {
+    let program = program(Order::Literal);
+    let subject = read(&program, text);
+    let arguments: Vec<Json> = arguments.iter().map(|a| Json::parse(a).unwrap()).collect();
+    let carrier = Words::new(Epsilons::new(Integers));
+    let mut denotation = denote(carrier, &program, &subject, &arguments, Extension::None)?;
+    let found = denotation.words()?.into_iter();
+    Ok(found.map(|(word, c)| (word, c.finite_part().cloned().unwrap_or_default())).collect())
+}
+
+/// A long word that is made step by step: the words on the way share its letters, which are millions, not billions.
+#[test]
+fn long_words_are_made_step_by_step() {
+    let found = words("2000{int} [\\n. add n 8000] 0", &[r#"{"gen":"x"}"#]).unwrap();
+    let [(word, coefficient)] = found.as_slice() else { panic!("{} words", found.len()) };
+    assert_eq!((word.len(), coefficient), (16_000_000, &BigInt::from(1)));
+    assert!(word.bytes().all(|letter| letter == b'x'));
+    let program = program(Order::Literal);
+    for (text, wanted) in [
+        ("mult [4096] 4095", Some(Recognised::Numeral(4096 * 4095))),
+        // One letter more than a word may have.
+        ("mult [4096] 4096", None),
+    ] {
+        let subject = read(&program, text);
+        let limits = Limits { steps: Some(0), ..Limits::default() };
+        let term = reduce::normalize(&subject.term, Order::Literal, limits, |_, _| Ok(())).unwrap().term;
+        assert_eq!(recognise(&term, &subject.formula, Order::Literal), wanted, "{text}");
+    }
+}
+
+#[test]
+fn sums_of_words_are_bounded() {
+    let both = r#"{"bang":{"lin":[[1,{"gen":"x"}],[1,{"gen":"y"}]]}}"#;
+    let found = words("12", &[both]).unwrap();
+    let word =
+        |number: usize| (0..12).rev().map(|bit| if number >> bit & 1 == 1 { 'y' } else { 'x' }).collect();
+    assert_eq!(
+        found,
+        (0..1 << 12).map(|number| (word(number), BigInt::from(1))).collect::<Vec<(String, _)>>()
+    );
+    for text in ["24", "1000000", "100{int} [\\n. add n 12] 0"] {
+        assert_eq!(words(text, &[both]).unwrap_err().kind, Kind::Limit, "{text}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a command answers: a document, or refusals, printed as JSON or for people.
 
 use calculemus_base::{quote, stream};
-use linear_logic::error::Refusal;
+use linear_logic::error::{Refusal, Source, Span};
 use linear_logic::literal::Order;
 use serde_json::{Map, Value, json};
 
@@ -78,13 +78,27 @@ pub(crate) fn warning_json(warning: &Refusal) -> Value {
     value
 }
 
+/// The bytes of a line on either side of a place that are looked at: several times what is shown.
+const NEAR: usize = 16 * quote::AROUND;
+
+/// The source line and carets. Of a line that is longer than any screen only the part around the place is looked at.
+fn marked(source: &Source, span: Span) -> String {
+    let line = source.line_span(span.start);
+    let boundary =
+        |at: usize| (at..=line.end).find(|at| source.text.is_char_boundary(*at)).unwrap_or(line.end);
+    let start = boundary(span.start.saturating_sub(NEAR).max(line.start));
+    let end = boundary(span.start.saturating_add(NEAR).min(line.end));
+    let part = source.text.get(start..end).unwrap_or("");
+    quote::marked(part, (span.start - start).min(part.len()), span.end.saturating_sub(start))
+}
+
 /// `FILE:LINE:COLUMN: error[KIND]: MESSAGE`, the source line, carets, and the help.
 fn draw(severity: &str, kind: &str, refusal: &Refusal) -> String {
     let mut text = format!("{severity}[{kind}]: {}\n", refusal.message);
     if let Some((source, span)) = &refusal.at {
         let place = source.place(span.start);
         text = format!("{}:{}:{}: {text}", source.name, place.line, place.column);
-        text += &quote::marked(&source.text, span.start, span.end);
+        text += &marked(source, *span);
     }
     if let Some(help) = &refusal.help {
         text += &format!("  help: {help}\n");

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use clap::Args;
+use linear_logic::error::{Kind, Refusal};
 use linear_logic::formula::Formula;
 use linear_logic::print;
 use linear_logic::sequent::{self, Proof};
@@ -23,6 +24,49 @@ pub(crate) struct Check {
     /// List the library.
     #[arg(long)]
     library: bool,
+}
+
+/// The most constructors, connectives and atoms of all texts of an answer.
+pub(crate) const MAX_SYMBOLS: u64 = 1 << 26;
+
+/// The most that all sequent proofs of an answer weigh: twice one of them, and a gigabyte with its JSON.
+const MAX_PROOFS: u64 = 2 * sequent::MAX_WEIGHT;
+
+/// The most bytes of all trees that are drawn.
+const MAX_DRAWN: usize = 64 << 20;
+
+/// What an answer may still hold.
+struct Room {
+    symbols: u64,
+    proofs: u64,
+    drawn: usize,
+}
+
+impl Room {
+    /// Room for the texts of a definition, or a term.
+    fn take_texts(
+        &mut self,
+        definition: Option<&Rc<Definition>>,
+        term: &Term,
+        formula: &Formula,
+    ) -> Result<(), Refusal> {
+        // The kernel and the canonical text, twice where the term is its own name; the type in two forms.
+        let symbols = term.symbols().saturating_mul(3).saturating_add(formula.size().saturating_mul(3));
+        take(&mut self.symbols, symbols, "the texts", definition)
+    }
+
+    fn take_proof(&mut self, definition: Option<&Rc<Definition>>, proof: &Proof) -> Result<(), Refusal> {
+        take(&mut self.proofs, proof.weight(), "the sequent proofs", definition)
+    }
+}
+
+fn take(room: &mut u64, needed: u64, what: &str, definition: Option<&Rc<Definition>>) -> Result<(), Refusal> {
+    let Some(rest) = room.checked_sub(needed) else {
+        let until = definition.map_or(String::new(), |d| format!(" up to that of `{}`", d.name));
+        return Err(Refusal::new(Kind::Limit, format!("{what}{until} are too large together")));
+    };
+    *room = rest;
+    Ok(())
 }
 
 pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
@@ -47,13 +91,16 @@ pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
     listed.extend(subjects.iter().map(|subject| (None, &subject.term, &subject.formula)));
     let mut definitions = Vec::with_capacity(listed.len());
     let mut lines = Vec::with_capacity(listed.len());
+    let mut room = Room { symbols: MAX_SYMBOLS, proofs: MAX_PROOFS, drawn: MAX_DRAWN };
     for (definition, term, formula) in listed {
+        room.take_texts(definition, term, formula)?;
         lines.push(line(definition, term, formula));
         let mut entry = describe(definition, term, formula);
         if args.sequent {
             let proof = sequent::read_back(term, program.order())?;
+            room.take_proof(definition, &proof)?;
             add_sequent(&mut entry, &proof);
-            lines.extend(drawn(&proof));
+            lines.extend(drawn(&proof, &mut room));
         }
         definitions.push(Value::Object(entry));
     }
@@ -100,11 +147,14 @@ fn add_sequent(entry: &mut Map<String, Value>, proof: &Proof) {
 }
 
 /// The tree, and how often each rule is used.
-fn drawn(proof: &Proof) -> Vec<String> {
+fn drawn(proof: &Proof, room: &mut Room) -> Vec<String> {
     let rules = proof.rules().into_iter().map(|(rule, n)| format!("{} {n}", rule.name()));
     let rules = rules.collect::<Vec<_>>().join(", ");
     let mut lines = vec![String::new()];
-    match proof.drawing() {
+    let bytes = |rows: &[String]| rows.iter().map(String::len).sum::<usize>();
+    let drawing = proof.drawing().filter(|rows| bytes(rows) <= room.drawn);
+    room.drawn -= drawing.as_deref().map_or(0, bytes);
+    match drawing {
         Some(rows) => lines.extend(rows.into_iter().map(|row| format!("  {row}"))),
         None => lines.push("  the tree is too large to be drawn; `--json` has it".to_owned()),
     }

@@ -71,12 +71,12 @@ impl At {
         self.arguments.iter().map(json_of).collect()
     }
 
-    /// The dimensions that were given.
+    /// The dimensions that were given, each once.
     pub(crate) fn dimensions(&self) -> Result<BTreeMap<Rc<str>, usize>, Failure> {
         let mut found = BTreeMap::new();
-        for dimension in &self.dimensions {
-            if found.insert(Rc::from(dimension.atom.as_str()), dimension.size).is_some() {
-                return Err(Failure::Usage(format!("--dim gives `{}` twice", dimension.atom)));
+        for Dimension { atom, size } in &self.dimensions {
+            if found.insert(Rc::from(atom.as_str()), *size).is_some() {
+                return Err(Failure::Usage(format!("`--dim` gives the dimension of `{atom}` twice")));
             }
         }
         Ok(found)
@@ -99,11 +99,11 @@ pub(crate) fn denote(args: &Denote) -> Result<Answer, Failure> {
     if args.texts.is_empty() {
         return Err(Failure::Usage("give a FILE or `-e TEXT`".to_owned()));
     }
+    let given = args.at.dimensions()?;
     let loaded = args.texts.load()?;
     let program = &loaded.program;
     let subject = args.texts.subject(program, args.at.main.as_deref())?;
     let arguments = args.at.arguments()?;
-    let given = args.at.dimensions()?;
     let dimensions = match args.carrier {
         CarrierName::Dense => dimensions(&given, &subject.formula, &arguments)?,
         CarrierName::Words => given,

@@ -91,13 +91,13 @@ impl Texts {
         if refusals.is_empty() { Ok(Loaded { program, warnings }) } else { Err(Failure::Refused(refusals)) }
     }
 
-    /// The proofs of the terms that were given; else the one that `main` names; else the last definition.
+    /// The proofs of the terms that were given; else the one that `main` names; else the last definition. A name that
+    /// means nothing is refused beside terms too.
     pub(crate) fn subjects(&self, program: &Program, main: Option<&str>) -> Result<Vec<Checked>, Failure> {
         let sources = self.sources();
         if sources.is_empty() {
             return Ok(vec![self.main(program, main)?]);
         }
-        // Beside expressions the name is of no use, and is one all the same.
         if main.is_some() {
             self.main(program, main)?;
         }

@@ -8,6 +8,7 @@ use linear_logic::reduce::{self, Limits};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure};
+use crate::check_command::MAX_SYMBOLS;
 use crate::input::Texts;
 
 /// `ill normalize`
@@ -52,6 +53,9 @@ pub(crate) fn normalize(args: &Normalize) -> Result<Answer, Failure> {
         }
         Ok(())
     })?;
+    if normalized.term.symbols() > MAX_SYMBOLS {
+        return Err(Refusal::new(Kind::Limit, "the text of the normal form is too large").into());
+    }
     let recognised = recognise(&normalized.term, &subject.formula, program.order());
     let text = canonical(&normalized.term);
     let mut fields = json!({

@@ -22,10 +22,11 @@ pub(crate) fn poly(args: &Poly) -> Result<Answer, Failure> {
     if args.texts.is_empty() {
         return Err(Failure::Usage("give a FILE or `-e TEXT`".to_owned()));
     }
+    let given = args.at.dimensions()?;
     let loaded = args.texts.load()?;
     let program = &loaded.program;
     let subject = args.texts.subject(program, args.at.main.as_deref())?;
-    let found = polynomial(program, &subject, &args.at.arguments()?, &args.at.dimensions()?)?;
+    let found = polynomial(program, &subject, &args.at.arguments()?, &given)?;
     let shape = |entries: Vec<Value>| shaped(&found.formula, found.columns, entries);
     let texts: Vec<String> = found.entries.iter().map(|entry| found.text(entry)).collect();
     let text = texts.join("\n");
