@@ -15,7 +15,7 @@ use super::interface::{Fault, Name, Ring};
 const MAX_TERMS: usize = 1 << 17;
 
 /// The most products of terms of one evaluation: a product of two elements with all products of s ε's takes 3ˢ. A
-/// numeral at 2×2 and 16 directions stays below it; at ten to twenty nanoseconds each it is half a minute.
+/// numeral at 2×2 and 16 directions stays below it; all of it took two minutes with checks of overflow.
 const MAX_WORK: u64 = 1 << 31;
 
 /// Elements with no more ε's together than this are multiplied by way of tables of all their products.
