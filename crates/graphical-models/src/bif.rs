@@ -24,16 +24,16 @@ pub fn read(text: &str) -> Result<Model, Failure> {
     let mut tables: Vec<(Word, Vec<VariableId>, Vec<f64>)> = Vec::new();
     let mut cells = 0;
     while let Some(word) = reader.next() {
-        match word.text {
+        match word.bare() {
             "network" => {
-                while reader.peek().is_some_and(|word| word.text != "{") {
+                while reader.peek().is_some_and(|word| word.bare() != "{") {
                     reader.at += 1;
                 }
                 reader.expect("{")?;
                 reader.skip_block()?;
             }
             "variable" => {
-                let name = reader.word("the name of a variable")?;
+                let name = reader.name("the name of a variable")?;
                 if known.insert(name.text.to_owned(), VariableId(variables.len())).is_some() {
                     return Err(name.wrong(format!("a second variable `{}`", name.text)));
                 }
@@ -46,10 +46,7 @@ pub fn read(text: &str) -> Result<Model, Failure> {
                 cells += values.len();
                 tables.push((word, scope, values));
             }
-            other => {
-                return Err(word
-                    .wrong(format!("`{other}` where `network`, `variable` or `probability` was expected")));
-            }
+            _ => return Err(word.instead_of("`network`, `variable` or `probability`")),
         }
     }
     if names.is_empty() {
@@ -83,21 +80,35 @@ pub fn read(text: &str) -> Result<Model, Failure> {
 #[derive(Clone, Copy)]
 struct Word<'t> {
     text: &'t str,
+    /// It stands in quotation marks: a name, whatever its letters.
+    quoted: bool,
     /// Its line, the number of that and where the word begins in it, in bytes.
     source: &'t str,
     line: usize,
     start: usize,
 }
 
-impl Word<'_> {
+impl<'t> Word<'t> {
+    /// What may be a keyword or a sign; `""` where it is quoted.
+    fn bare(self) -> &'t str {
+        if self.quoted { "" } else { self.text }
+    }
+
+    fn instead_of(self, what: &str) -> Failure {
+        self.wrong(format!("`{}` where {what} was expected", self.text))
+    }
+
     fn wrong(self, message: String) -> Failure {
         let column = self.source.get(..self.start).map_or(1, |before| before.chars().count() + 1);
         Failure::Text { line: self.line, column, message }
     }
 }
 
+fn is_sign(letter: char) -> bool {
+    matches!(letter, '{' | '}' | '(' | ')' | '[' | ']' | '|' | ',' | ';')
+}
+
 fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
-    let is_sign = |letter: char| matches!(letter, '{' | '}' | '(' | ')' | '[' | ']' | '|' | ',' | ';');
     let mut words = Vec::new();
     let mut comment: Option<Word<'_>> = None;
     for (number, line) in text.lines().enumerate() {
@@ -105,6 +116,7 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
         while let Some(letter) = line[at..].chars().next() {
             let (rest, word) = (&line[at..], |len: usize| Word {
                 text: &line[at..at + len],
+                quoted: false,
                 source: line,
                 line: number + 1,
                 start: at,
@@ -128,7 +140,7 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
                 let Some(end) = rest[1..].find('"') else {
                     return Err(word(1).wrong("a quotation that does not end on its line".to_owned()));
                 };
-                words.push(Word { text: &rest[1..=end], ..word(1) });
+                words.push(Word { text: &rest[1..=end], quoted: true, ..word(1) });
                 at += end + 2;
             } else if is_sign(letter) {
                 words.push(word(1));
@@ -166,7 +178,7 @@ impl<'t> Reader<'t> {
 
     /// The last word.
     fn end(&self) -> Word<'t> {
-        self.words.last().copied().unwrap_or(Word { text: "", source: "", line: 1, start: 0 })
+        self.words.last().copied().unwrap_or(Word { text: "", quoted: false, source: "", line: 1, start: 0 })
     }
 
     fn word(&mut self, what: &str) -> Result<Word<'t>, Failure> {
@@ -174,16 +186,20 @@ impl<'t> Reader<'t> {
         self.next().ok_or_else(|| last.wrong(format!("the text ends where {what} was expected")))
     }
 
+    /// A word that is no sign.
+    fn name(&mut self, what: &str) -> Result<Word<'t>, Failure> {
+        let word = self.word(what)?;
+        if word.bare().starts_with(is_sign) { Err(word.instead_of(what)) } else { Ok(word) }
+    }
+
     fn expect(&mut self, sign: &str) -> Result<Word<'t>, Failure> {
-        let word = self.word(&format!("`{sign}`"))?;
-        if word.text != sign {
-            return Err(word.wrong(format!("`{}` where `{sign}` was expected", word.text)));
-        }
-        Ok(word)
+        let sign_in_marks = format!("`{sign}`");
+        let word = self.word(&sign_in_marks)?;
+        if word.bare() == sign { Ok(word) } else { Err(word.instead_of(&sign_in_marks)) }
     }
 
     fn is(&mut self, sign: &str) -> bool {
-        let is = self.peek().is_some_and(|word| word.text == sign);
+        let is = self.peek().is_some_and(|word| word.bare() == sign);
         self.at += usize::from(is);
         is
     }
@@ -192,7 +208,7 @@ impl<'t> Reader<'t> {
     fn skip_block(&mut self) -> Result<(), Failure> {
         let mut depth = 1;
         while depth > 0 {
-            match self.word("`}`")?.text {
+            match self.word("`}`")?.bare() {
                 "{" => depth += 1,
                 "}" => depth -= 1,
                 _ => {}
@@ -203,7 +219,7 @@ impl<'t> Reader<'t> {
 
     /// `property …;`
     fn skip_property(&mut self) -> Result<(), Failure> {
-        while self.word("`;`")?.text != ";" {}
+        while self.word("`;`")?.bare() != ";" {}
         Ok(())
     }
 
@@ -213,8 +229,11 @@ impl<'t> Reader<'t> {
         let mut states = None;
         while !self.is("}") {
             let word = self.word("`type`, `property` or `}`")?;
-            match word.text {
+            match word.bare() {
                 "property" => self.skip_property()?,
+                "type" if states.is_some() => {
+                    return Err(word.wrong(format!("a second type of `{}`", name.text)));
+                }
                 "type" => {
                     let kind = self.word("`discrete`")?;
                     if kind.text != "discrete" {
@@ -229,7 +248,7 @@ impl<'t> Reader<'t> {
                     self.expect("{")?;
                     let (mut found, mut known): (Vec<String>, HashSet<&str>) = Default::default();
                     while !self.is("}") {
-                        let state = self.word("a state")?;
+                        let state = self.name("a state")?;
                         if !known.insert(state.text) {
                             return Err(
                                 state.wrong(format!("a second state `{}` of `{}`", state.text, name.text))
@@ -249,18 +268,14 @@ impl<'t> Reader<'t> {
                     }
                     states = Some(found);
                 }
-                other => {
-                    return Err(
-                        word.wrong(format!("`{other}` where `type`, `property` or `}}` was expected"))
-                    );
-                }
+                _ => return Err(word.instead_of("`type`, `property` or `}`")),
             }
         }
         states.ok_or_else(|| name.wrong(format!("`{}` has no type", name.text)))
     }
 
     fn variable(&mut self, known: &HashMap<String, VariableId>) -> Result<(Word<'t>, VariableId), Failure> {
-        let word = self.word("the name of a variable")?;
+        let word = self.name("the name of a variable")?;
         let id = known.get(word.text).copied();
         Ok((word, id.ok_or_else(|| word.wrong(format!("there is no variable `{}`", word.text)))?))
     }
@@ -301,7 +316,7 @@ impl<'t> Reader<'t> {
             || start.wrong(format!("the table of `{}` has more rows than the text has words", name.text));
         while !self.is("}") {
             let word = self.word("a row or `}`")?;
-            match word.text {
+            match word.bare() {
                 "property" => self.skip_property()?,
                 // Writers do not agree which variable of a longer table moves fastest.
                 "table" if !scope.is_empty() => {
@@ -319,7 +334,7 @@ impl<'t> Reader<'t> {
                 "(" => {
                     let mut at = 0;
                     for (nth, parent) in scope.iter().enumerate() {
-                        let state = self.word("a state")?;
+                        let state = self.name("a state")?;
                         let found = variables[parent.0].states.iter().position(|known| known == state.text);
                         let found = found.ok_or_else(|| {
                             state.wrong(format!(
@@ -339,9 +354,7 @@ impl<'t> Reader<'t> {
                         return Err(word.wrong("a second row for these states".to_owned()));
                     }
                 }
-                other => {
-                    return Err(word.wrong(format!("`{other}` where a row of the table was expected")));
-                }
+                _ => return Err(word.instead_of("a row of the table")),
             }
         }
         let rows = rows.ok_or_else(wrong)?;

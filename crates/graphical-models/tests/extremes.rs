@@ -175,7 +175,7 @@ fn products_beyond_the_numbers_are_exact() {
         let sizes: Vec<usize> = (0..count).map(|_| 1 + stream.below(3) as usize).collect();
         let variables = sizes.iter().enumerate().map(|(at, size)| variable(&format!("v{at}"), *size));
         let mut model = Model::new(variables.collect()).unwrap();
-        let decades = [0.0, 20.0, 150.0, 300.0][turn % 4];
+        let decades = [0.0, 20.0, 150.0, 300.0, 322.0][turn % 5];
         for _ in 0..1 + stream.below(3 * count as u64) {
             let mut scope: Vec<VariableId> = (0..count).map(VariableId).collect();
             for at in (1..count).rev() {
@@ -186,7 +186,11 @@ fn products_beyond_the_numbers_are_exact() {
             let number = |stream: &mut Stream| match stream.below(8) {
                 0 => 0.0,
                 1 => 1.0,
-                _ => 10.0_f64.powf(decades * (2.0 * stream.uniform() - 1.0)) * (0.1 + stream.uniform()),
+                // The least of them have a bit or two.
+                _ => {
+                    let number = 10.0_f64.powf(decades * (2.0 * stream.uniform() - 1.0));
+                    (number * (0.1 + stream.uniform())).min(f64::MAX)
+                }
             };
             let values = (0..cells).map(|_| number(&mut stream)).collect();
             model.multiply(Factor { scope, values }).unwrap();
@@ -199,6 +203,23 @@ fn products_beyond_the_numbers_are_exact() {
         possible += usize::from(is_exact(&model, &evidence, &of));
     }
     assert!(possible > 100, "{possible}");
+}
+
+/// What is left of one clique is small where what is left of another is large.
+#[test]
+fn messages_that_cancel_are_exact() {
+    let text = "MARKOV 5  2 2 2 2 2  7  2 0 1  2 0 2  2 0 3  3 1 2 3  1 1  1 2  2 0 4
+        4 1 1e-140 1 1e-100  4 1 1e-140 1 1e-100  4 1 1e-140 1 1e-100
+        8 1e-300 0 0 0 0 0 0 1  2 1e-150 1  2 1e-150 1  4 1 1 1e-250 1e-250";
+    let model = uai::read(text).unwrap();
+    assert!(is_exact(&model, &[], &[VariableId(0), VariableId(3)]));
+    let found = model.marginals(&[], &Limits::default()).unwrap();
+    // Ones are 1e-420 of the first state and 1e-550 of the second; the rest is below.
+    close(&[found.log_evidence], &[2.0_f64.ln() - 420.0 * 10.0_f64.ln()]);
+    assert!((found.of[0][1] / 1e-130 - 1.0).abs() < 1e-9, "{:?}", found.of[0]);
+    let (states, log) = model.most_probable(&[], &Limits::default()).unwrap();
+    assert_eq!(states[..4], [0, 1, 1, 1]);
+    close(&[log], &[-420.0 * 10.0_f64.ln()]);
 }
 
 /// Each number is one, and products of a few of them are not.
@@ -293,6 +314,33 @@ fn what_editors_leave_in_a_text() {
         "\u{feff}\nMARKOV 1 2 1 1 0 2 1 3",
     ] {
         assert_eq!(uai::read(text).unwrap().factors()[0].values, [1.0, 3.0]);
+    }
+}
+
+/// A name in quotation marks is one, whatever its letters.
+#[test]
+fn quoted_signs_and_keywords_are_names() {
+    for sign in ["}", "{", ";", ",", "|", ")", "property", "type", "default", "table"] {
+        let text = PAIR.replace("( A )", "( \"A\" )").replace("{ a, b }", &format!("{{ a, \"{sign}\" }}"));
+        let text = text.replace("(b)", &format!("(\"{sign}\")"));
+        let text = text.replace("; }\nvariable B", &format!("; property \"{sign}\"; }}\nvariable B"));
+        let text = text.replace("network n {}", &format!("network \"{sign}\" {{ property \"{sign}\"; }}"));
+        let model = bif::read(&text).unwrap();
+        assert_eq!(model.variable(VariableId(0)).states, ["a", sign], "{text}");
+        assert_eq!(model.factors(), bif::read(PAIR).unwrap().factors());
+    }
+    for (old, new, place, told) in [
+        ("{ a, b }", "{ a,, b }", (2, 38), "`,` where a state was expected"),
+        ("{ a, b }", "{ a, ( }", (2, 39), "`(` where a state was expected"),
+        ("variable A {", "variable { A {", (2, 10), "`{` where the name of a variable was expected"),
+        ("( B | A )", "( B | \",\" )", (5, 19), "there is no variable `,`"),
+        ("variable A {", "variable A { type discrete [ 1 ] { c };", (2, 41), "a second type of `A`"),
+        ("variable A {", "\"variable\" A {", (2, 1), "`variable` where `network`"),
+        ("(b) 0.7", "(}) 0.7", (5, 40), "`}` where a state was expected"),
+    ] {
+        let found = wrong(bif::read(&PAIR.replacen(old, new, 1)));
+        assert_eq!((found.0, found.1), place, "{new}: {found:?}");
+        assert!(found.2.contains(told), "{new}: {found:?}");
     }
 }
 
