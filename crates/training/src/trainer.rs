@@ -3,168 +3,30 @@
 //! A learner implements [`Task`]; [`Trainer::run`] does the rest in the order of the steps below. Killed at any
 //! moment and resumed, a run ends in the same weights and the same metrics, bit for bit on one kind of processor.
 
+mod stacks;
+mod task;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
+use self::stacks::{Here, There, Work};
+pub use self::task::{Evaluation, Loss, Piece, Ready, Task};
 use crate::checkpoint::{self, Checkpoint, State};
-use crate::collective::{self, Alone, Collective, Cost, OnSum, Stack};
+use crate::collective::{self, Alone, Collective, Stack};
 use crate::error::{Refusal, Result};
 use crate::files;
-use crate::lines::{Interval, Lines, object};
+use crate::lines::{Interval, object};
 use crate::metrics::{self, From, Metrics};
 use crate::optimiser::{Optimiser, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
-use crate::resident::Resident;
 use crate::schedule::Schedule;
 
 /// Skipped updates in a row that end a run, if nothing else is said.
 pub const MAX_SKIPPED: u64 = 10;
-
-/// What a piece of a batch cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Loss {
-    /// Summed over valid targets, in nats.
-    pub sum: f64,
-    /// The number of valid targets.
-    pub targets: u64,
-}
-
-/// What an evaluation found.
-#[derive(Debug, Clone)]
-pub struct Evaluation {
-    /// The loss on the validation set: lower is better, and the best checkpoint is chosen by it.
-    pub watched: f64,
-    /// Whether what the run is for was reached: so many times in a row as [`Settings::goal`] says end it.
-    pub reached: bool,
-    /// Further fields of the `eval` line.
-    pub fields: Map<String, Value>,
-}
-
-/// Who hears of a gradient and of the place from which on it changes no more.
-pub type Ready<'a> = &'a mut dyn FnMut(&[f32], usize);
-
-/// What a learner gives to the trainer.
-pub trait Task {
-    /// The items of one update.
-    type Batch;
-
-    /// The parameters.
-    fn layout(&self) -> &Layout;
-
-    /// The number of updates in each epoch; at least 1.
-    fn updates_per_epoch(&self) -> u64;
-
-    /// Batch number `index` of an epoch: a function of (seed, epoch, index).
-    fn batch(&mut self, epoch: u64, index: u64) -> Result<Self::Batch>;
-
-    /// Adds the gradient of the *summed* loss of piece `part` of `parts` to `gradient`. What is random (dropout) is
-    /// a function of (seed, `update`, place in the whole batch).
-    fn gradient(
-        &mut self,
-        theta: &[f32],
-        batch: &Self::Batch,
-        piece: Piece,
-        update: u64,
-        gradient: &mut [f32],
-    ) -> Result<Loss>;
-
-    /// As [`gradient`](Self::gradient). `ready` is told of the gradient, whose numbers from a place on change no more, as often
-    /// as that is known: they can go to others while the rest is computed.
-    fn gradient_as_it_comes(
-        &mut self,
-        theta: &[f32],
-        batch: &Self::Batch,
-        piece: Piece,
-        update: u64,
-        gradient: &mut [f32],
-        _ready: Ready<'_>,
-    ) -> Result<Loss> {
-        self.gradient(theta, batch, piece, update, gradient)
-    }
-
-    /// Where the parameters lie, if they are not in this process's memory. Then [`gradient`](Self::gradient) is called with
-    /// empty slices and adds to the gradient there; what it returns has the number of targets, and the loss comes from
-    /// [`Resident::measure`].
-    fn resident(&mut self) -> Option<&mut dyn Resident> {
-        None
-    }
-
-    /// Judges weights on the validation set.
-    fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation>;
-
-    /// The targets of an update on average over an epoch, where batches differ in size and every *target* shall
-    /// weigh the same: an update then counts by its targets over this number. Without it every *update* weighs the
-    /// same, whatever its size.
-    ///
-    /// Let S(b) be the summed loss of batch b, n(b) its targets, and n̄ their mean over the N batches of an epoch.
-    /// The gradient of the epoch's mean loss is Σ ∇S(b) / Σ n(b) = 1/N · Σ n(b)/n̄ · ∇S(b)/n(b): the mean over the
-    /// updates of each update's own mean, weighted by n(b)/n̄. Unweighted, a batch of short sequences pulls as much
-    /// as one of long ones, and each of its targets more.
-    fn mean_targets(&self) -> Option<f64> {
-        None
-    }
-
-    /// The weights that others judge and load, where the learner trains them through something that is no part of its
-    /// model; none where they are the trained ones.
-    fn judged(&self, _theta: &[f32]) -> Option<Vec<f32>> {
-        None
-    }
-
-    /// What the learner remembers from update to update beside weights and moments: a part of every checkpoint.
-    fn memory(&self) -> Option<Value> {
-        None
-    }
-
-    /// Goes on with what a checkpoint remembers.
-    ///
-    /// # Errors
-    /// A memory that is none of this learner.
-    fn recall(&mut self, _memory: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    /// Further fields of the `update` line.
-    fn sensed(&self) -> Map<String, Value> {
-        Map::new()
-    }
-
-    /// What the lines of `metrics.jsonl` are called.
-    fn lines(&self) -> Lines {
-        Lines::Tokens
-    }
-
-    /// Steps of all sequences of a batch, for a learner that counts them.
-    fn sequence_steps(&self, _batch: &Self::Batch) -> u64 {
-        0
-    }
-
-    /// Whether a weight matrix without any gradient at the first update is a fault. It is none where a gate may be
-    /// closed or a sequence may have one step.
-    fn refuses_silent_weights(&self) -> bool {
-        true
-    }
-}
-
-/// Piece `part` of `parts` of a batch.
-#[derive(Debug, Clone, Copy)]
-pub struct Piece {
-    /// From 0.
-    pub part: usize,
-    /// At least 1.
-    pub parts: usize,
-}
-
-impl Piece {
-    /// The share of `n` items that belongs to this piece.
-    pub fn range(self, n: usize) -> std::ops::Range<usize> {
-        let parts = self.parts.max(1);
-        self.part * n / parts..(self.part + 1) * n / parts
-    }
-}
 
 /// How to train.
 #[derive(Debug, Clone, PartialEq)]
@@ -704,153 +566,6 @@ impl<'a, T: Task> Trainer<'a, T> {
         let (best, best_step) = state.best.unzip();
         let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
         self.write("end", object(fields))
-    }
-}
-
-/// The gradients of pieces of a batch.
-struct Work<'a, T: Task> {
-    task: &'a mut T,
-    batch: &'a T::Batch,
-    parts: usize,
-    update: u64,
-    theta: &'a [f32],
-    /// That they took.
-    seconds: f64,
-}
-
-impl<T: Task> Work<'_, T> {
-    fn gradient(&mut self, part: usize, gradient: &mut [f32]) -> Result<Loss> {
-        let (begun, piece) = (Instant::now(), Piece { part, parts: self.parts });
-        let loss = self.task.gradient(self.theta, self.batch, piece, self.update, gradient)?;
-        self.seconds += begun.elapsed().as_secs_f64();
-        Ok(loss)
-    }
-
-    fn gradient_as_it_comes(&mut self, part: usize, gradient: &mut [f32], ready: Ready<'_>) -> Result<Loss> {
-        let (begun, piece) = (Instant::now(), Piece { part, parts: self.parts });
-        let loss =
-            self.task.gradient_as_it_comes(self.theta, self.batch, piece, self.update, gradient, ready)?;
-        self.seconds += begun.elapsed().as_secs_f64();
-        Ok(loss)
-    }
-}
-
-fn nothing_to_add() -> Refusal {
-    Refusal::Others("a sum of gradients was asked for before they were there".to_owned())
-}
-
-/// Gradients that are added in this process's memory.
-struct Here<'a, T: Task> {
-    work: Work<'a, T>,
-    sums: Vec<Vec<f32>>,
-    losses: Vec<Cost>,
-}
-
-impl<T: Task> Stack for Here<'_, T> {
-    fn piece(&mut self, piece: usize) -> Result<()> {
-        let mut gradient = vec![0.0; self.work.theta.len()];
-        let loss = self.work.gradient(piece, &mut gradient)?;
-        self.losses.push((loss.sum, loss.targets));
-        self.put(gradient)
-    }
-
-    fn add(&mut self) -> Result<()> {
-        let top = self.take()?;
-        collective::add(self.sums.last_mut().ok_or_else(nothing_to_add)?, &top);
-        Ok(())
-    }
-
-    fn losses(&mut self) -> Result<Vec<Cost>> {
-        Ok(std::mem::take(&mut self.losses))
-    }
-
-    fn take(&mut self) -> Result<Vec<f32>> {
-        self.sums.pop().ok_or_else(nothing_to_add)
-    }
-
-    fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
-        self.sums.push(gradient);
-        Ok(())
-    }
-
-    fn last(&mut self, piece: usize, sums: usize, ready: OnSum<'_>) -> Result<()> {
-        let mut gradient = vec![0.0; self.work.theta.len()];
-        let first = self.sums.len().checked_sub(sums).ok_or_else(nothing_to_add)?;
-        let mut below = self.sums.split_off(first);
-        // What stands is added to the sums below, from the top down; the lowest one is the sum.
-        let (mut standing, mut result) = (gradient.len(), Ok(()));
-        let mut tell = |gradient: &[f32], from: usize| {
-            if result.is_err() {
-                return;
-            }
-            for at in (1..=below.len()).rev() {
-                let (lower, upper) = below.split_at_mut(at);
-                let above = upper.first().map_or(gradient, Vec::as_slice).get(from..standing);
-                let sum = lower.last_mut().and_then(|sum| sum.get_mut(from..standing));
-                if let (Some(sum), Some(above)) = (sum, above) {
-                    collective::add(sum, above);
-                }
-            }
-            standing = standing.min(from);
-            result = ready(below.first().map_or(gradient, Vec::as_slice), standing);
-        };
-        let loss = self.work.gradient_as_it_comes(piece, &mut gradient, &mut tell)?;
-        tell(&gradient, 0);
-        self.losses.push((loss.sum, loss.targets));
-        result
-    }
-}
-
-/// Gradients that are added where the parameters lie; what comes here is what other ranks want.
-struct There<'a, T: Task> {
-    work: Work<'a, T>,
-    /// Of the pieces whose losses are not asked for yet.
-    targets: Vec<u64>,
-}
-
-impl<T: Task> There<'_, T> {
-    fn resident(&mut self) -> Result<&mut dyn Resident> {
-        self.work.task.resident().ok_or_else(nothing_to_add)
-    }
-}
-
-impl<T: Task> Stack for There<'_, T> {
-    fn piece(&mut self, piece: usize) -> Result<()> {
-        let loss = self.work.gradient(piece, &mut [])?;
-        self.targets.push(loss.targets);
-        self.resident()?.push()
-    }
-
-    fn add(&mut self) -> Result<()> {
-        self.resident()?.add()
-    }
-
-    fn losses(&mut self) -> Result<Vec<Cost>> {
-        // The device works until here.
-        let begun = Instant::now();
-        let (sums, _) = self.resident()?.measure()?;
-        self.work.seconds += begun.elapsed().as_secs_f64();
-        let targets = std::mem::take(&mut self.targets);
-        if sums.len() != targets.len() {
-            return Err(nothing_to_add());
-        }
-        Ok(sums.into_iter().zip(targets).collect())
-    }
-
-    fn take(&mut self) -> Result<Vec<f32>> {
-        let begun = Instant::now();
-        let there = self.resident()?;
-        there.pop()?;
-        let taken = there.gradient()?;
-        there.clear();
-        self.work.seconds += begun.elapsed().as_secs_f64();
-        Ok(taken)
-    }
-
-    fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
-        let there = self.resident()?;
-        there.put(&gradient)?;
-        there.push()
     }
 }
 
