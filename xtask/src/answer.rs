@@ -41,6 +41,19 @@ pub(crate) fn status(of_work: u8) -> u8 {
     if of_work == 0 && UNWRITTEN.load(Ordering::Relaxed) { 1 } else { of_work }
 }
 
+/// Why something failed: a reason and those behind it, each of which is said once. Some errors say what stands behind them, and
+/// some do not.
+pub(crate) fn reasons(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| {
+        let cause = cause.to_string();
+        match said.as_str() {
+            "" => cause,
+            said if said.contains(&cause) => said.to_owned(),
+            said => format!("{said}: {cause}"),
+        }
+    })
+}
+
 /// Options that cannot be meant: the exit status is 2, not 1.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
@@ -56,4 +69,21 @@ impl std::error::Error for Usage {}
 /// An error of the exit status 2.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     Usage(message.into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_is_said_once() {
+        let io = || std::io::Error::other("no room");
+        let twice = training::Refusal::Io { path: "a/b".into(), source: io() };
+        let both = anyhow::Error::from(twice).context("run 1");
+        assert_eq!(reasons(&both), "run 1: a/b: no room");
+        let once = Err::<(), _>(io()).context("a/b").unwrap_err();
+        assert_eq!(reasons(&once), "a/b: no room");
+    }
 }

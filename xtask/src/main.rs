@@ -156,7 +156,7 @@ fn main() -> ExitCode {
             if let Some(done) = e.downcast_ref::<elsewhere::Done>() {
                 return ExitCode::from(done.status);
             }
-            answer::say!("error: {e:#}");
+            answer::say!("error: {}", answer::reasons(&e));
             let stopped = e.downcast_ref::<signals::Stopped>().map(|s| signals::status(s.signal));
             ExitCode::from(stopped.unwrap_or(if e.is::<answer::Usage>() { 2 } else { 1 }))
         }

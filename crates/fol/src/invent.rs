@@ -140,7 +140,7 @@ impl Library {
                 arena.formula(formula)
             })
             .collect();
-        let before = corpus.iter().map(|&root| arena.size(root)).sum();
+        let before = corpus.iter().map(|&root| written(&arena, root)).sum();
         Self { arena, corpus, definitions: Vec::new(), used, before }
     }
 
@@ -156,9 +156,13 @@ impl Library {
 
     /// Tokens of the corpus, and of definitions and corpus now.
     pub fn tokens(&self) -> (u64, u64) {
-        let now: u64 = self.corpus.iter().map(|&root| self.arena.size(root)).sum();
+        let now = self.now();
         let definitions: u64 = self.definitions.iter().map(|d| tokens_of(&d.definition)).sum();
         (self.before, now + definitions)
+    }
+
+    fn now(&self) -> u64 {
+        self.corpus.iter().map(|&root| written(&self.arena, root)).sum()
     }
 
     /// The definition that gains most, if one gains anything; `None` as well where `goes_on` says that it shall stop.
@@ -184,7 +188,23 @@ impl Library {
         let found = search::search(&self.arena, &self.corpus, reach, goes_on);
         let best = found.complete;
         let proposal = |p: search::Pattern| Proposal { steps: p.steps, arity: p.arity, gain: p.gain, best };
-        found.patterns.into_iter().map(proposal).collect()
+        let found = found.patterns.into_iter().map(proposal);
+        if self.corpus.iter().all(|&root| self.arena.size(root) < LONG) {
+            return found.collect();
+        }
+        // The search counts a name as one digit.
+        let mut exact: Vec<Proposal> = found.filter_map(|p| self.measured(p)).collect();
+        exact.sort_by_key(|p| std::cmp::Reverse(p.gain));
+        exact
+    }
+
+    /// A proposal with what it gains as it is written, if it gains anything.
+    fn measured(&self, proposal: Proposal) -> Option<Proposal> {
+        let folded =
+            self.with(&proposal).into_iter().map(|formula| encode(&Text::formula(formula)).len() as u64);
+        let after = folded.sum::<u64>() + tokens_of(&self.definition(&proposal));
+        let gain = self.now().checked_sub(after).filter(|gain| *gain > 0)?;
+        Some(Proposal { gain, best: false, ..proposal })
     }
 
     /// What a proposal is as a definition, with the smallest names that stand nowhere.
@@ -239,6 +259,15 @@ impl Library {
             self.accept(&proposal);
         }
     }
+}
+
+/// Formulas of so many tokens may have so many binders that canonical names have two digits.
+const LONG: u64 = 625;
+
+/// The tokens of a formula in canonical names.
+fn written(arena: &Arena, root: usize) -> u64 {
+    let size = arena.size(root);
+    if size < LONG { size } else { encode(&Text::formula(arena.formula_of(root))).len() as u64 }
 }
 
 /// A definition that would gain something.

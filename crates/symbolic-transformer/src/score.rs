@@ -25,9 +25,12 @@ impl Scores {
     }
 }
 
-/// The number of symbols that a model prefers to `target`: larger logits, and equal ones of smaller id.
+/// The number of symbols that a model prefers to `target`: larger logits, and equal ones of smaller id. Where one is no number
+/// there is no order, and the target is behind all.
 pub fn rank(logits: &[f32], target: usize) -> usize {
-    let Some(&own) = logits.get(target) else { return logits.len() };
+    let Some(&own) = logits.get(target).filter(|_| !logits.iter().any(|l| l.is_nan())) else {
+        return logits.len();
+    };
     let (before, after) = logits.split_at(target);
     before.iter().filter(|&&l| l >= own).count() + after.iter().filter(|&&l| l > own).count()
 }

@@ -69,16 +69,16 @@ pub(crate) fn all<'a, L: Learner + 'a>(
         }
     });
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(first) = failed.into_iter().next() {
-        return Err(first);
-    }
-    Ok(how.stop.signal())
+    let mut failed = failed.into_iter();
+    let Some(first) = failed.next() else { return Ok(how.stop.signal()) };
+    failed.for_each(|other| crate::answer::say!("error: {}", crate::answer::reasons(&other)));
+    Err(first)
 }
 
-/// Takes jobs until none is left, one failed, or a signal came.
+/// Takes jobs until none is left or a signal came; one that fails is no reason not to do the others.
 fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::Error>>, how: &How<'_>) {
     let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    while how.stop.signal().is_none() && lock().is_empty() {
+    while how.stop.signal().is_none() {
         let next = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
         let Some(job) = next else { return };
         say(how, &format!("{}: running", job.folder.display()));
@@ -107,7 +107,7 @@ fn prepare<L: Learner>(name: &str, how: &How<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Takes what nobody else has until everything is finished, wherever that was, one failed, or a signal came.
+/// Takes what nobody else has until everything is finished, wherever that was, or a signal came.
 fn work_with_others<L: Learner>(
     left: &Mutex<VecDeque<&Job<L>>>,
     failed: &Mutex<Vec<anyhow::Error>>,
@@ -115,14 +115,15 @@ fn work_with_others<L: Learner>(
     claims: &Claims,
 ) {
     let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let jobs: Vec<&Job<L>> =
+    let mut jobs: Vec<&Job<L>> =
         left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().copied().collect();
-    while how.stop.signal().is_none() && lock().is_empty() {
-        match look(&jobs, how, claims) {
+    while how.stop.signal().is_none() {
+        match look(&mut jobs, how, claims) {
             Ok(Look::Worked) => {}
             Ok(Look::Wait) => std::thread::sleep(claims.pause()),
             Ok(Look::Over) => return,
-            Err(e) => lock().push(e),
+            Ok(Look::Failed(e)) => lock().push(e),
+            Err(e) => return lock().push(e),
         }
     }
 }
@@ -135,11 +136,13 @@ enum Look {
     Wait,
     /// Everything is finished.
     Over,
+    /// One of them cannot be done, and is left out from here on.
+    Failed(anyhow::Error),
 }
 
-fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<Look> {
+fn look<L: Learner>(jobs: &mut Vec<&Job<L>>, how: &How<'_>, claims: &Claims) -> Result<Look> {
     let (mut waits, mut dead) = (false, None);
-    for job in jobs {
+    for (at, job) in jobs.iter().enumerate() {
         let name = job.folder.display().to_string();
         if is_finished(job)? {
             continue;
@@ -148,7 +151,12 @@ fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<
         match claims.take(&point, how.stop)? {
             Taken::Busy => waits = true,
             Taken::Deadly(names) => dead = Some(deadly(&name, &names)),
-            Taken::Mine(claim) => return claimed(job, &point, claim, how).with_context(|| name),
+            Taken::Mine(claim) => {
+                return claimed(job, &point, claim, how).with_context(|| name).or_else(|e| {
+                    jobs.remove(at);
+                    Ok(Look::Failed(e))
+                });
+            }
         }
     }
     match dead {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use fol::law::Law;
 use fol::notation::Code;
 use fol::score::CodeScorer;
@@ -45,11 +45,13 @@ pub(super) const ORDER: usize = 7;
 
 /// The digest of the weights that a run is judged by; none for a run that has no weights.
 pub(super) fn model_digest(folder: &Path) -> Result<Option<String>> {
-    match std::fs::read(run_folder::weights(folder)) {
-        Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e.into()),
-    }
+    let path = run_folder::weights(folder);
+    if path.exists() { digest(&path).map(Some) } else { Ok(None) }
+}
+
+fn digest(file: &Path) -> Result<String> {
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    Ok(blake3::hash(&bytes).to_hex().to_string())
 }
 
 /// Whether an evaluation has every suite of a configuration, and is about the weights that the run has now.
@@ -95,19 +97,34 @@ pub(super) fn evaluate_as(
     quiet: bool,
     what: &What,
 ) -> Result<Value> {
-    let about = (data.law_name(), data.digest());
-    write_with(folder, config, &what.file, (&about.0, about.1), |found| {
+    let about = About { law: &data.law_name(), digest: data.digest(), checkpoint: what.checkpoint };
+    write_with(folder, config, &what.file, &about, |found| {
         judge_suites(folder, config, data, suites, quiet, what, found)
     })
 }
 
-/// Writes an evaluation, in which suites judged earlier stay if they are about the same weights; `about` is the law's name
-/// and the digest of the data.
+/// What an evaluation is about.
+pub(super) struct About<'a> {
+    pub(super) law: &'a str,
+    /// Of the data.
+    pub(super) digest: &'a str,
+    /// Not the best weights, but those of this checkpoint.
+    pub(super) checkpoint: Option<u64>,
+}
+
+impl<'a> About<'a> {
+    /// The best weights.
+    pub(super) fn best(law: &'a str, digest: &'a str) -> Self {
+        Self { law, digest, checkpoint: None }
+    }
+}
+
+/// Writes an evaluation, in which suites judged earlier stay if they are about the same weights and the same data.
 pub(super) fn write_with(
     folder: &Path,
     config: &Config,
     file: &str,
-    about: (&str, &str),
+    about: &About<'_>,
     judge: impl FnOnce(&mut Map<String, Value>) -> Result<()>,
 ) -> Result<Value> {
     let path = folder.join(file);
@@ -115,16 +132,20 @@ pub(super) fn write_with(
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    let model = model_digest(folder)?;
-    if found.get("model_digest").and_then(Value::as_str) != model.as_deref() {
+    let model = match about.checkpoint {
+        None => model_digest(folder)?,
+        Some(step) => Some(digest(&network::checkpoint(folder, step)?)?),
+    };
+    let was = |key: &str| found.get(key).and_then(Value::as_str);
+    if was("model_digest") != model.as_deref() || was("data_digest") != Some(about.digest) {
         found.clear();
     }
     found.remove("failed");
     for (key, value) in [
         ("run", json!(folder.file_name().map(|n| n.to_string_lossy().into_owned()))),
         ("model", json!(config.model)),
-        ("law", json!(about.0)),
-        ("data_digest", json!(about.1)),
+        ("law", json!(about.law)),
+        ("data_digest", json!(about.digest)),
         ("model_digest", json!(model)),
         ("commit", json!(run_folder::commit())),
         ("expect", json!([])),

@@ -1,6 +1,7 @@
 //! `cargo xtask eval` of a run of the transformer: its own suites or others, its own data or others, its best weights or
 //! those of a checkpoint.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::Result;
@@ -67,7 +68,7 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
         }
         suites = vec![FILE.to_owned()];
     }
-    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let stem = ask.data.and_then(stem);
     let step = ask.checkpoint.map(|step| format!("step-{step}"));
     let parts: Vec<String> =
         ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
@@ -93,10 +94,17 @@ fn of_texts(folder: &Path, config: &Config, ask: &Ask<'_>, json: bool, quiet: bo
     let _alone = run_folder::lock(folder)?;
     let suites =
         if ask.suites.is_empty() { vec![plain_texts::SUITE.to_owned()] } else { ask.suites.to_vec() };
-    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let stem = ask.data.and_then(stem);
     let file = stem.map_or_else(|| "eval.json".to_owned(), |stem| format!("eval-{stem}.json"));
     let found = plain_texts::evaluate(folder, config, &data, ask.data, &suites, quiet, &file)?;
     answer(json, &found, || plain_texts::in_short(&found))
+}
+
+/// What the evaluation on other data is named after: a file without its ending, a data set.
+fn stem(data: &str) -> Option<Cow<'_, str>> {
+    let path = Path::new(data);
+    let name = if path.is_file() { path.file_stem() } else { path.file_name() };
+    name.map(|name| name.to_string_lossy())
 }
 
 fn answer(json: bool, evaluation: &Value, in_words: impl FnOnce() -> String) -> Result<u8> {
@@ -129,7 +137,7 @@ fn of_tasks(
     }
     let _alone = run_folder::lock(folder)?;
     let suites = if ask.suites.is_empty() { vec!["inference".to_owned()] } else { ask.suites.to_vec() };
-    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let stem = ask.data.and_then(stem);
     let file = stem.map_or_else(|| "eval.json".to_owned(), |stem| format!("eval-{stem}.json"));
     let evaluation = tasks::evaluate(folder, config, &tasks, &suites, quiet, &file)?;
     answer(json, &evaluation, || tasks::in_short(&evaluation))

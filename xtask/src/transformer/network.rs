@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 #[cfg(feature = "candle")]
 use candle_core::DType;
 use symbolic_transformer::explicit::Explicit;
@@ -174,6 +174,17 @@ pub(crate) fn program(name: &str, folder: Option<&Path>) -> Result<(PathBuf, Str
 /// The copy of its program in the folder of a run.
 pub(crate) const PROGRAM: &str = "program.tl";
 
+/// The file of the checkpoint of an update.
+pub(crate) fn checkpoint(folder: &Path, step: u64) -> Result<PathBuf> {
+    let last = folder.join("last");
+    let there = training::checkpoint::list(&last)?;
+    let steps: Vec<String> = there.iter().map(|(s, _)| s.to_string()).collect();
+    let found = there.into_iter().find(|(s, _)| *s == step);
+    found.map(|(_, path)| path).ok_or_else(|| {
+        anyhow!("{}: no checkpoint of update {step}; there are: {}", last.display(), steps.join(", "))
+    })
+}
+
 /// The network and the weights of a checkpoint that is still there: their average where there is one.
 pub(crate) fn load_checkpoint(
     folder: &Path,
@@ -182,13 +193,7 @@ pub(crate) fn load_checkpoint(
     step: u64,
 ) -> Result<(Box<dyn Network>, Vec<f32>)> {
     let network = to_judge(config, code)?;
-    let last = folder.join("last");
-    let there = training::checkpoint::list(&last)?;
-    let Some((_, path)) = there.iter().find(|(s, _)| *s == step) else {
-        let steps: Vec<String> = there.iter().map(|(s, _)| s.to_string()).collect();
-        bail!("{}: no checkpoint of update {step}; there are: {}", last.display(), steps.join(", "));
-    };
-    let found = training::checkpoint::Checkpoint::load(path, network.layout())?;
+    let found = training::checkpoint::Checkpoint::load(&checkpoint(folder, step)?, network.layout())?;
     let theta = found.moments.ema.unwrap_or(found.theta);
     // A checkpoint has what is trained; what is judged has the gains in it.
     if let (Some(settings), Some(memory)) = (config.moderator(), &found.state.learner) {

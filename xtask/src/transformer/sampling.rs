@@ -18,7 +18,7 @@ use symbolic_transformer::sample::{Beam, Choice, Request, Sample, beam, beams, c
 
 use super::config::{Config, Model};
 use super::{code, network};
-use crate::answer::{give, usage};
+use crate::answer::{give, say, usage};
 use crate::{data, elsewhere, run_folder};
 
 /// Options of `sample`.
@@ -145,6 +145,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     }
     let code = code::of_run(&folder, &config)?;
     let cut = code.cut(&prompt.symbols).map_err(|r| anyhow!("--prompt: {}", located(&r)))?;
+    let mut max_tokens = args.max_tokens;
     let mask = if args.valid {
         let mut mask = valid_mask(&code, &data::law_of_run(&config.data)?, usize::MAX)?;
         for (at, &token) in cut.iter().enumerate() {
@@ -155,15 +156,29 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
                 anyhow!("--prompt cannot begin a formula of the law: {}", located(&place))
             })?;
         }
-        mask.set_budget(Some(u32::try_from(args.max_tokens).unwrap_or(u32::MAX)));
+        // The whole formula has so many, prompt included, and `<eos>` behind them.
+        let left = (args.max_tokens + 1).saturating_sub(code.decode(&cut).map_or(cut.len(), |s| s.len()));
+        mask.set_budget(Some(u32::try_from(left).unwrap_or(u32::MAX)));
         if mask.legal().is_empty() {
             bail!("--max-tokens {}: no formula that begins with the prompt is so short", args.max_tokens);
         }
+        // What the model can read. A budget is counted in symbols, of which only a plain code's tokens are as many.
+        let room = room(&config, &code, cut.len())?;
+        if code.is_plain() && room < left {
+            mask.set_budget(Some(u32::try_from(room).unwrap_or(u32::MAX)));
+            if mask.legal().is_empty() {
+                bail!(
+                    "--prompt: the model reads {} tokens, and no formula that begins so ends within them",
+                    room + cut.len()
+                );
+            }
+        }
+        max_tokens = left.min(room);
         Some(mask)
     } else {
         None
     };
-    let request = Request { prompt: cut, mask, ..Request::free(&code, args.max_tokens) };
+    let request = Request { prompt: cut, mask, ..Request::free(&code, max_tokens) };
     let ask = Ask { choice, n: args.n, seed: args.seed, beam: args.beam.map(|b| (b, args.length_penalty)) };
     let samples = draw(&folder, &config, &code, &request, &ask)?;
     if let Some(path) = &args.glyphs {
@@ -176,7 +191,21 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     };
     let document = json!({"schema": "xtask/1", "command": "sample", "items": items});
     give(args.json, &document, || samples.iter().map(line).collect())?;
+    let cut_off = samples.iter().filter(|s| !s.finished).count();
+    if args.valid && cut_off > 0 {
+        say!(
+            "error: {cut_off} of {} samples did not end within the tokens that the model reads",
+            samples.len()
+        );
+        return Ok(1);
+    }
     Ok(0)
+}
+
+/// How many tokens, `<eos>` included, a model writes behind so many.
+fn room(config: &Config, code: &Code, before: usize) -> Result<usize> {
+    let max_len = config.shape(code.size())?.max_len;
+    Ok(if config.model == Model::Transformer { max_len.saturating_sub(before) } else { usize::MAX })
 }
 
 /// How many samples, and how.

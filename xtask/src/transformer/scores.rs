@@ -13,9 +13,16 @@ pub(super) fn file(evaluation: &str, suite: &str) -> String {
     format!("scores-{suite}{}.csv", stem.strip_prefix("eval").unwrap_or(stem))
 }
 
-/// The name of a data set that a run was not trained on, as that of a suite.
+/// The name of a data set that a run was not trained on, as that of a suite: no two have one.
 pub(super) fn transfer(data: &str) -> String {
-    format!("transfer-{}", data.replace(|c: char| !c.is_alphanumeric() && c != '-', "_"))
+    let mut name = "transfer-".to_owned();
+    for byte in data.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => name.push(char::from(byte)),
+            _ => name.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    name
 }
 
 /// One line a formula, in the order of the data: the number of targets, Σ −ln q, Σ −ln p*, in nats.
@@ -55,6 +62,9 @@ mod tests {
         let path = folder.path().join(file("eval-other.json", "iid"));
         assert!(path.ends_with("scores-iid-other.csv"));
         assert_eq!(file("eval.json", "test"), "scores-test.csv");
+        assert_eq!(transfer("t_2"), "transfer-t_2");
+        assert_eq!(transfer("t.2"), "transfer-t.2");
+        assert_eq!(transfer("a/t%"), "transfer-a%2ft%25");
         let scores = [
             FormulaScore { targets: 3, nats: 0.1 + 0.2, optimal: f64::INFINITY },
             FormulaScore { targets: 0, nats: 0.0, optimal: 1e-300 },

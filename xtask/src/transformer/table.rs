@@ -1,8 +1,10 @@
 //! What a sweep showed: one row a point, with 95 % intervals over seeds.
 
-use anyhow::Result;
-use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use serde_json::{Map, Value, json};
 
 use super::config::Config;
 use super::measures::MEASURES;
@@ -62,12 +64,25 @@ impl Row<'_> {
 pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<Summary> {
     let mut rows = Vec::new();
     let mut all = Vec::new();
+    let mut seen_first: BTreeMap<String, (PathBuf, String)> = BTreeMap::new();
     for point in points {
         let mut row = Row { point, runs: Vec::new() };
         for job in &point.runs {
             let mut run = Run::read(&job.folder)?;
             run.name = format!("{}/seed-{}", point.name, job.config.seed);
             run.group.clone_from(&point.name);
+            for (data, digest) in judged_on(&run) {
+                let (first, as_there) =
+                    seen_first.entry(data.clone()).or_insert((job.folder.clone(), digest.clone()));
+                if *as_there != digest {
+                    bail!(
+                        "{}: the data set {data} has the digest {digest} there, and {as_there} in {}: the runs of a sweep \
+                         have the same data; move the runs of one of them away",
+                        job.folder.display(),
+                        first.display()
+                    );
+                }
+            }
             row.runs.push(line(point, &run));
             all.push(run);
         }
@@ -98,6 +113,15 @@ pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<S
         file: ("table.json", document.clone()),
         document,
     })
+}
+
+/// The data sets that a run was judged on, its own first, with their digests.
+fn judged_on(run: &Run) -> Vec<(String, String)> {
+    let own = run.data_digest().map(|digest| (run.config.data.clone(), digest.to_owned()));
+    let others = run.eval.get("transfer").and_then(Value::as_object).into_iter().flatten();
+    let others = others
+        .filter_map(|(name, answer)| Some((name.clone(), answer.get("data_digest")?.as_str()?.to_owned())));
+    own.into_iter().chain(others).collect()
 }
 
 /// A row of `table.csv`: the point, its keys, and the run's numbers.

@@ -75,7 +75,7 @@ pub(super) fn evaluate(
     quiet: bool,
     file: &str,
 ) -> Result<Value> {
-    eval::write_with(folder, config, file, ("inference", data.digest()), |found| {
+    eval::write_with(folder, config, file, &eval::About::best("inference", data.digest()), |found| {
         for name in suites {
             if !quiet {
                 say!("suite {name}");

@@ -83,6 +83,23 @@ fn one_command_from_nothing_to_a_report() {
     let items = samples["items"].as_array().unwrap();
     assert_eq!(items.len(), 5);
     assert!(items.iter().all(|i| i["valid"] == true && i["text"].as_str().unwrap().starts_with("∀x1 ")));
+    // So many tokens at most, the prompt's among them, however the model would go on.
+    for (most, prompt) in [("13", "∀x1"), ("20", "¬¬¬"), ("7", ""), ("400", ""), ("400", "¬¬¬¬¬¬¬¬¬¬¬¬")]
+    {
+        let how = ["--n", "40", "--temperature", "1e9", "--valid", "--json"];
+        let samples =
+            place.json(&[&["sample", "a", "--prompt", prompt, "--max-tokens", most], &how[..]].concat());
+        for item in samples["items"].as_array().unwrap() {
+            let tokens = item["tokens"].as_array().unwrap().len();
+            assert!(item["valid"] == true && tokens <= most.parse().unwrap(), "{most} {prompt}: {item}");
+        }
+    }
+    let shortest = samples_of(&place, "5");
+    assert!(shortest.iter().all(|i| i["tokens"].as_array().unwrap().len() == 5), "{shortest:?}");
+    assert!(place.refused(&["sample", "a", "--valid", "--max-tokens", "4"], 1).contains("--max-tokens 4"));
+    let long = "¬".repeat(1000);
+    let said = place.refused(&["sample", "a", "--valid", "--max-tokens", "9999", "--prompt", &long], 1);
+    assert!(said.contains("the model reads"), "{said}");
     // A finished run is left alone.
     place.ok(&["train", "--resume", "a", "--quiet"]);
     let errors = place.refused(&["train", "--config", "run.toml", "--name", "a"], 1);
@@ -304,4 +321,9 @@ fn what_is_a_program_is_handed_to_a_build_that_has_the_language() {
         assert_eq!(called, wanted);
         assert!(!place.path("runs").exists(), "{args:?}");
     }
+}
+
+fn samples_of(place: &Place, most: &str) -> Vec<Value> {
+    let samples = place.json(&["sample", "a", "--n", "5", "--valid", "--max-tokens", most, "--json"]);
+    samples["items"].as_array().unwrap().clone()
 }

@@ -491,10 +491,28 @@ fn other_data_a_file_and_a_checkpoint_are_judged_beside_the_run() {
     let of =
         |step: &str| place.json(&["eval", "a", "--checkpoint", step, "--json", "--quiet"])["iid"].clone();
     let (six, twelve) = (of("6"), of("12"));
+    // Each says which weights it is about.
+    let judged = |file: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(place.path("runs/a").join(file)).unwrap()).unwrap()
+    };
+    let digest = |file: &str| judged(file)["model_digest"].as_str().unwrap().to_owned();
+    let digests = ["eval.json", "eval-step-6.json", "eval-step-12.json"].map(digest);
+    assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2], "{digests:?}");
     assert!(six != twelve && (six == mine["iid"] || twelve == mine["iid"]));
     let said = place.refused(&["eval", "a", "--checkpoint", "7"], 1);
     assert!(said.contains("there are: 12, 6"), "{said}");
     assert_eq!(std::fs::read(place.path("runs/a/eval.json")).unwrap(), own);
+
+    // What was judged on data of the same name, or on a checkpoint, is no part of what is judged on others.
+    place.ok(&["gen-data", "--config", "few.toml", "--out", "there/other", "--set", "seed=6", "--quiet"]);
+    let there = place.json(&["eval", "a", "--data", "there/other", "--suite", "test", "--json", "--quiet"]);
+    assert!(there["test"].is_object() && there["iid"].is_null(), "{there}");
+    place.ok(&["gen-data", "--config", "few.toml", "--out", "data/step-6", "--set", "seed=7", "--quiet"]);
+    let named = place.json(&["eval", "a", "--data", "step-6", "--suite", "test", "--json", "--quiet"]);
+    assert!(named["iid"].is_null() && named["checkpoint"].is_null(), "{named}");
+    place.ok(&["gen-data", "--config", "few.toml", "--out", "data/two.2", "--set", "seed=8", "--quiet"]);
+    place.ok(&["eval", "a", "--data", "two.2", "--suite", "test", "--quiet"]);
+    assert_eq!(judged("eval-two.2.json")["law"], mine["law"]);
 }
 
 #[test]

@@ -85,3 +85,32 @@ fn a_run_is_no_sweep_and_a_sweep_no_run() {
     let refusal = place.refused(&["train", "--config", "/"], 1);
     assert!(refusal.contains("error: / is no file; in configs there are: base.toml, two.toml"), "{refusal}");
 }
+
+#[test]
+fn data_that_were_made_anew_are_not_averaged_with_the_old_ones() {
+    let sweep = "base = \"base.toml\"\nseeds = [0, 1]\n[[case]]\nlr = 1e-2\n";
+    let place = Place::new(&[("base.toml", BASE), ("data/small.toml", DATA), ("one.toml", sweep)]);
+    place.ok(&["sweep", "--config", "one.toml", "--quiet"]);
+    std::fs::remove_dir_all(place.path("data/small")).unwrap();
+    std::fs::write(place.path("configs/data/small.toml"), format!("seed = 9\n{DATA}")).unwrap();
+    std::fs::write(place.path("configs/one.toml"), sweep.replace("[0, 1]", "[0, 1, 2]")).unwrap();
+    let said = place.refused(&["sweep", "--config", "one.toml", "--quiet"], 1);
+    assert!(said.contains("seed-2: the data set small has the digest") && said.contains("seed-0"), "{said}");
+    // With those of the old data out of the way it is one table.
+    for seed in ["seed-0", "seed-1"] {
+        std::fs::remove_dir_all(place.path("runs/one/lr=0.01").join(seed)).unwrap();
+    }
+    place.ok(&["sweep", "--config", "one.toml", "--quiet"]);
+}
+
+#[test]
+fn a_run_that_fails_ends_no_other() {
+    let sweep = "base = \"base.toml\"\nseeds = [0, 1]\n[grid]\nlr = [1e38, 1e-2]\n[[override]]\n\
+        set = { max_steps = 40, clip = 0.0 }\n";
+    let place = Place::new(&[("base.toml", BASE), ("data/small.toml", DATA), ("bad.toml", sweep)]);
+    let said = place.refused(&["sweep", "--config", "bad.toml", "--quiet"], 1);
+    assert!(said.contains("seed-0") && said.contains("seed-1") && said.contains("smaller `lr`"), "{said}");
+    for seed in ["seed-0", "seed-1"] {
+        assert!(place.path("runs/bad/lr=0.01").join(seed).join("eval.json").is_file(), "{seed}");
+    }
+}

@@ -125,7 +125,7 @@ pub(super) fn search(
             continue;
         }
         looked += 1;
-        if looked > reach.patterns || (looked % 256 == 0 && !goes_on(looked)) {
+        if looked > reach.patterns || (looked % 16 == 0 && !goes_on(looked)) {
             complete = false;
             break;
         }
@@ -268,18 +268,41 @@ impl Search<'_> {
             .map(|n| of(n, &|fit, argument| fit.arguments.get(n) == Some(&argument)))
             .filter(|state| !state.fits.is_empty())
             .collect();
-        // A new one that is always an old one, or always the same thing that could stand in the body, is worse than that.
+        // A new one that is always an old one is worse than that.
         let as_old = found.iter().any(|state| state.fits.len() == fits.len());
-        let fixed = arguments.first().copied().flatten().filter(|&first| {
-            self.arena.is_closed(first)
-                && !self.has_free(first)
-                && arguments.iter().all(|&argument| argument == Some(first))
-        });
-        if arity < self.reach.arity && !as_old && fixed.is_none() {
+        if arity < self.reach.arity && !as_old && !self.is_better_fixed(fits, &arguments) {
             found.push(of(arity, &|_, _| true));
         }
         found.retain(|state| !state.fits.is_empty());
         found
+    }
+
+    /// Whether what a new parameter would be is always the same thing, and better stands in the body: there it is written once, as
+    /// a parameter once a use. Where it stands in the body several times it may be the other way round.
+    fn is_better_fixed(&self, fits: &[Fit], arguments: &[Option<usize>]) -> bool {
+        let Some(first) = arguments.first().copied().flatten() else { return false };
+        let alike = self.arena.is_closed(first)
+            && !self.has_free(first)
+            && arguments.iter().all(|&argument| argument == Some(first));
+        // A parameter has two tokens.
+        let short = self.arena.size(first) <= 2;
+        alike && (short || fits.iter().any(|fit| !self.stands_twice(first, fit.root)))
+    }
+
+    /// Whether one thing stands in another at two places at least.
+    fn stands_twice(&self, what: usize, within: usize) -> bool {
+        let (mut found, mut open) = (0, vec![within]);
+        while let Some(at) = open.pop() {
+            if at == what {
+                found += 1;
+            } else if self.arena.size(at) > self.arena.size(what) {
+                open.extend(&self.arena.node(at).parts);
+            }
+            if found > 1 {
+                return true;
+            }
+        }
+        false
     }
 
     fn has_free(&self, at: usize) -> bool {

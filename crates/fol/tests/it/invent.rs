@@ -83,6 +83,36 @@ fn functions_and_constants_are_invented_where_terms_repeat() {
     assert!(library.folded().iter().all(|f| tokens(f) == 2));
 }
 
+/// What is always the same is a parameter where it stands in the body more often than the body in the corpus.
+#[test]
+fn a_parameter_may_always_be_the_same() {
+    let t = "f0(f0(f0(f0(f0(c0)))))";
+    let rest = "P2(c9, c8, c7, c6, c5, c4, c3, c2, c1, c9, c8, c7)";
+    let corpus =
+        ["¬B", "∃x0 B"].map(|text| formula(&text.replace('B', &format!("(P1({t}, {t}, {t}) ∧ {rest})"))));
+    let library = invented(&corpus, 1);
+    let found = &library.definitions()[0];
+    let text = print(&text_of(&found.definition), Style::Unicode);
+    assert_eq!(text, format!("P0(x0) ≔ (P1(x0, x0, x0) ∧ {rest})."));
+    assert_eq!((found.gain, found.best), (114, true));
+    round_trip(&corpus, &library);
+}
+
+/// Canonical names of more than 625 binders have two digits: what is gained is counted in what is written.
+#[test]
+fn gains_are_those_of_long_formulas_as_they_are_written() {
+    let text = format!("{}P0(x0)", "∀x0 ".repeat(700));
+    let corpus = [formula(&text), formula(&text)];
+    let library = invented(&corpus, 2);
+    let (before, after) = library.tokens();
+    assert_eq!(before, corpus.iter().map(|f| k1(f).len() as u64).sum::<u64>());
+    let folded: u64 = library.folded().iter().map(tokens).sum();
+    let definitions: u64 = library.definitions().iter().map(|d| tokens_of(&d.definition)).sum();
+    assert_eq!(after, folded + definitions);
+    assert_eq!(library.definitions().iter().map(|d| d.gain).sum::<u64>(), before - after);
+    assert!(!library.definitions().is_empty() && library.definitions().iter().all(|d| !d.best));
+}
+
 /// A bound variable is no parameter inside its binder, and a free one none that may stay.
 #[test]
 fn what_a_definition_may_not_speak_of_becomes_a_parameter_or_stays_out() {
@@ -434,6 +464,13 @@ fn the_best_definition_of_small_corpora_is_that_of_the_plain_way() {
             if tokens(&made) < 22 {
                 corpus.extend((0..1 + trees.below(3)).map(|_| made.clone()));
             }
+        }
+        if case % 3 == 0 {
+            // One thing that stands in one place of the corpus, and there often.
+            let t = ["f0(f0(c0))", "f1(c0, c1)", "f0(f0(f0(c0)))", "f0(c0)"][(case / 3) as usize % 4];
+            let atom = ["P8(t, t, t)", "(P8(t, t) → P9(t))", "¬P8(t, x0, t, t)", "P8(t, t, f0(t), t)"];
+            corpus.truncate(1 + (case / 6 % 2) as usize);
+            corpus.push(formula(&atom[(case / 12) as usize % 4].replace('t', t)));
         }
         // Names of binders that are all different, as both ways have them.
         let corpus: Vec<Formula> =
