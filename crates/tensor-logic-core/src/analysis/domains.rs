@@ -13,8 +13,8 @@ use crate::lower::Draft;
 use crate::names::Names;
 use crate::presence::{bounds_counted, bounds_with, extent};
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Guard, IndexFn, IndexId, Range, Role, Style, TensorId, Term,
-    When,
+    Argument, Equation, EquationId, Expr, Form, Given, Guard, IndexFn, IndexId, Range, Role, Style, TensorId,
+    Term, When,
 };
 use crate::value::{Const, Domain};
 
@@ -52,6 +52,7 @@ pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
     let rules = draft.rules.iter().map(|at| EquationId(*at as u32)).collect();
     let mut inference = Inference { draft, classes, refused, equations, rules, poisoned: HashSet::new() };
     inference.check_written();
+    inference.check_files();
     inference.given_places();
     for component in &components {
         inference.component(component);
@@ -102,6 +103,38 @@ impl Inference<'_> {
             let report =
                 Refusal::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
             self.refused.domains.push(report);
+        }
+    }
+
+    /// Tuples of files outside a declared or supplied domain: the first of each place.
+    fn check_files(&mut self) {
+        for tensor in self.tensor_ids() {
+            let entry = self.draft.program.tensor(tensor);
+            for (place, given) in
+                (0..entry.places.len()).flat_map(|at| entry.given.iter().map(move |g| (at, g)))
+            {
+                let Given::Facts(facts) = given else { continue };
+                let class = self.classes.place(tensor, place);
+                let Some(source) = self.classes.source(class).filter(|_| facts.spans.is_empty()) else {
+                    continue;
+                };
+                let outside =
+                    |at: &usize| facts.tuple(*at).get(place).is_some_and(|v| !source.domain.contains(*v));
+                let layered = !source.declared && entry.role == Role::Computed && self.moved(tensor, class);
+                let Some(at) = (0..facts.count).find(outside).filter(|_| !layered) else { continue };
+                let symbols = &self.draft.program.symbols;
+                let tuple: Vec<String> = facts.tuple(at).iter().map(|value| symbols.show(*value)).collect();
+                let message = format!(
+                    "tuple number {} of the file, ({}), is outside the domain {} of its place {}",
+                    at + 1,
+                    tuple.join(", "),
+                    show(&source.domain, symbols),
+                    place + 1
+                );
+                let report =
+                    Refusal::new(Code::OutOfDomain, facts.source, message).label(source.span(), "the domain");
+                self.refused.domains.push(report);
+            }
         }
     }
 

@@ -312,6 +312,23 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn write(&mut self, span: Span, file: &ast::Text, reference: &Reference) {
+        let mut indices = Vec::new();
+        for place in &reference.places {
+            match &place.kind {
+                PlaceKind::Index(ast::IndexExpr { kind: ast::IndexKind::Index(name), .. })
+                    if !indices.contains(&name) =>
+                {
+                    indices.push(name);
+                }
+                _ => {
+                    let name = &reference.name.text;
+                    let message =
+                        format!("a file holds the whole of `{name}`, whatever stands in its places");
+                    let help = format!("write `{name}`, or what an equation or a rule makes of a part of it");
+                    return self.refuse(Refusal::new(Code::BadArgument, place.span, message).help(help));
+                }
+            }
+        }
         if let Some(tensor) = self.seen(&reference.name.text) {
             let file = file.value.clone();
             self.draft.program.actions.push(Action::Write { file, tensor, span });

@@ -58,7 +58,6 @@ struct Rule {
     keyed: &'static [(&'static str, Takes)],
 }
 
-const NUMBER: Takes = Takes::Between(f64::MIN, f64::MAX);
 const POSITIVE: Takes = Takes::Between(0.0, f64::MAX);
 const PART: Takes = Takes::Between(0.0, 1.0);
 const YES_NO: Takes = Takes::Word(&["yes", "no"]);
@@ -75,11 +74,11 @@ const DIRECTIVES: &[Rule] = &[
             ("schedule", Takes::Word(&["constant", "linear", "cosine"])),
             ("warmup", Takes::Whole(0)),
             ("min_lr", POSITIVE),
-            ("momentum", NUMBER),
+            ("momentum", POSITIVE),
             ("beta1", PART),
             ("beta2", PART),
             ("eps", POSITIVE),
-            ("weight_decay", NUMBER),
+            ("weight_decay", POSITIVE),
             ("clip", POSITIVE),
             ("steps", Takes::Whole(0)),
             ("epochs", Takes::Whole(0)),
@@ -437,6 +436,11 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
     if let (Some(steps), Some(epochs)) = (find("steps"), find("epochs")) {
         let later = if steps.span.start > epochs.span.start { steps } else { epochs };
         refuse(Some(later), "`steps` and `epochs` exclude each other");
+    }
+    for key in ["beta1", "beta2"] {
+        if number(key) == Some(1.0) {
+            refuse(find(key), &format!("`{key}` is below 1: a mean that forgets nothing has no end"));
+        }
     }
     if number("valid").is_some_and(|part| part == 0.0 || part == 1.0) {
         refuse(find("valid"), "`valid` holds out some values of the batch index, not none and not all");

@@ -4,10 +4,19 @@ use crate::value::{Const, Symbols};
 
 /// The constant of a cell.
 pub(super) fn constant(cell: &str, symbols: &mut Symbols) -> Const {
-    match integer(cell.as_bytes()).or_else(|| cell.trim().parse().ok()) {
+    match read_as_integer(cell) {
         Some(value) => Const::Int(value),
         None => Const::Symbol(symbols.intern(cell)),
     }
+}
+
+/// Whether a cell is an integer.
+pub(super) fn is_integer(cell: &str) -> bool {
+    read_as_integer(cell).is_some()
+}
+
+fn read_as_integer(cell: &str) -> Option<i64> {
+    integer(cell.as_bytes()).or_else(|| cell.trim().parse().ok())
 }
 
 /// Up to 18 digits with a sign or none: the common case, without validation as text.

@@ -134,7 +134,8 @@ pub struct Rows<'a> {
 /// One tuple a line, in order, the value last unless the relation is Boolean.
 ///
 /// # Errors
-/// Words with tabs or line ends in a `.facts` file.
+/// What would be read back as something else: words that read as integers, a mark at the very beginning, a relation without
+/// places, and in a `.facts` file words with tabs or line ends, and nothing alone on a line.
 pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), Fault> {
     let mut writer = csv::WriterBuilder::new()
         .delimiter(dialect.delimiter())
@@ -150,6 +151,20 @@ pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec
                 Const::Int(value) => value.to_string(),
                 Const::Symbol(id) => symbols.name(*id).to_owned(),
             });
+        }
+        if let Some(word) = tuple.iter().zip(&cells).find_map(|(constant, cell)| {
+            (matches!(constant, Const::Symbol(_)) && cells::is_integer(cell)).then_some(cell)
+        }) {
+            return Err(Fault::Whole(format!("the word {word:?} would be read as an integer")));
+        }
+        if at == 0 && cells.first().is_some_and(|cell| cell.starts_with('\u{feff}')) {
+            return Err(Fault::Whole("a table cannot begin with a byte order mark".to_owned()));
+        }
+        if tuple.is_empty() && value.is_none() {
+            return Err(Fault::Whole("a relation without places has nothing to write".to_owned()));
+        }
+        if !dialect.quotes() && value.is_none() && cells.iter().all(String::is_empty) && cells.len() == 1 {
+            return Err(Fault::Whole("an empty word alone on a line cannot be written here".to_owned()));
         }
         if !dialect.quotes() && cells.iter().any(|cell| cell.contains(['\t', '\n', '\r'])) {
             return Err(Fault::Whole("a word with a tab or a line end cannot be written here".to_owned()));

@@ -27,12 +27,29 @@ pub fn read(bytes: &[u8], symbols: &mut Symbols) -> Result<Facts, Fault> {
 /// The words of a relation of positions and words, joined by blanks in order of position.
 ///
 /// # Errors
-/// A relation of another shape.
+/// A relation that is not read back from its words: of another shape, with values, with positions that are not 0, 1, 2, …, or
+/// with words that are none.
 pub fn write(tuples: &Tuples, symbols: &Symbols, out: &mut Vec<u8>) -> Result<(), Fault> {
     let mut words = Vec::with_capacity(tuples.tuples.len());
-    for tuple in &tuples.tuples {
+    if tuples.values.iter().any(|value| *value != 1.0) {
+        return Err(Fault::Whole("a text holds words, and no values".to_owned()));
+    }
+    for (at, tuple) in (0..).zip(&tuples.tuples) {
         let word = match tuple.as_slice() {
-            [Const::Int(_), Const::Symbol(word)] => symbols.name(*word).to_owned(),
+            [Const::Int(position), _] if *position != at => {
+                let what =
+                    format!("a text has its words at 0, 1, 2, …: here is {position} where {at} was expected");
+                return Err(Fault::Whole(what));
+            }
+            [Const::Int(_), Const::Symbol(word)] => {
+                let word = symbols.name(*word);
+                if word.is_empty()
+                    || word.contains(|letter: char| letter.is_whitespace() || letter == '\u{feff}')
+                {
+                    return Err(Fault::Whole(format!("{word:?} is not one word of a text")));
+                }
+                word.to_owned()
+            }
             [Const::Int(_), Const::Int(number)] => number.to_string(),
             _ => {
                 let what = "a text holds a relation of positions and words only".to_owned();
