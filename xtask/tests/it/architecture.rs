@@ -204,3 +204,26 @@ fn the_readme_shows_tested_programs() {
         assert!(programs.iter().any(|p| p == block), "no example is this program:\n{block}");
     }
 }
+
+/// A target whose tests are not built has none that would be passed over.
+#[test]
+fn what_is_not_tested_has_no_tests() {
+    for package in packages() {
+        for target in package["targets"].as_array().unwrap() {
+            let path = Path::new(target["src_path"].as_str().unwrap());
+            let kinds = target["kind"].as_array().unwrap();
+            let is = |wanted: &str| kinds.iter().any(|kind| kind == wanted);
+            if target["test"] == true || !(is("lib") || is("bin")) {
+                continue;
+            }
+            let mut found = Vec::new();
+            sources(path.parent().unwrap(), &mut found);
+            // The programs of a library are targets of their own.
+            found.retain(|file| is("bin") || !file.components().any(|part| part.as_os_str() == "bin"));
+            for file in found {
+                let text = std::fs::read_to_string(&file).unwrap();
+                assert!(!text.contains("#[test]") && !text.contains("proptest!"), "{}", file.display());
+            }
+        }
+    }
+}
