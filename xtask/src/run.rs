@@ -47,7 +47,7 @@ pub(crate) fn train_together<L: Learner>(
         Ok((subject, layout, settings, device))
     });
     let ready = opened.as_ref().map(|(_, layout, settings, device)| (layout, settings, device.as_str()));
-    agree(others, ready.map_err(|e| crate::answer::reasons(&e)))?;
+    agree(others, ready.map_err(crate::answer::reasons))?;
     let Ok((subject, _, settings, _)) = &mut opened else {
         return Err(opened.err().unwrap_or_else(|| anyhow!("this rank cannot begin")));
     };
@@ -113,7 +113,7 @@ fn train_with<L: Learner>(
     let begun = folder.is_dir().then(|| run_folder::lock(folder)).transpose();
     let begun = begun.and_then(|before| Ok((before, config.open(folder, quiet, stop)?)));
     if let Some(others) = &mut others {
-        let fault = begun.as_ref().err().map(|e| crate::answer::reasons(&e)).unwrap_or_default();
+        let fault = begun.as_ref().err().map(crate::answer::reasons).unwrap_or_default();
         let said = others.gather(fault.as_bytes())?;
         if begun.is_ok() {
             refuse(&said)?;
