@@ -339,11 +339,16 @@ mod tests {
 
     /// Rows of 6 labels, 12 types of tokens, and what a layer has of them.
     fn examples(layer: impl Fn(u64, u32, &mut Stream) -> Vec<f32>) -> Examples {
+        examples_of(12, layer)
+    }
+
+    fn examples_of(types: u64, layer: impl Fn(u64, u32, &mut Stream) -> Vec<f32>) -> Examples {
         let mut stream = Family::named("probes-test").stream(test_seed());
         let d = 16;
         let mut examples = Examples::new(1, d);
         for formula in 0..200 {
-            let rows: Vec<(u64, u32)> = (0..10).map(|_| (stream.below(6), stream.below(12) as u32)).collect();
+            let rows: Vec<(u64, u32)> =
+                (0..10).map(|_| (stream.below(6), stream.below(types) as u32)).collect();
             let x: Vec<f32> =
                 rows.iter().flat_map(|&(label, token)| layer(label, token, &mut stream)).collect();
             assert_eq!(x.len(), rows.len() * d);
@@ -370,8 +375,9 @@ mod tests {
 
     #[test]
     fn labels_that_are_there_are_read_and_types_are_controls() {
-        // The label is there, the type of the token is not.
-        let probes = examples(|label, _, _| one_hot(label as usize, 16)).probes(&Task::ALL, 0);
+        // The label is there, the type of the token is not: what is right of the control is the commonest of its labels. Of few types
+        // half could have one.
+        let probes = examples_of(240, |label, _, _| one_hot(label as usize, 16)).probes(&Task::ALL, 0);
         for task in [Task::Depth, Task::Scope] {
             let (accuracy, control, selectivity, _) = of(&probes, task);
             assert!(accuracy > 0.999 && control < 0.5 && selectivity > 0.5, "{accuracy} {control}");
@@ -407,7 +413,9 @@ mod tests {
             (of(&plain.probes(&Task::ALL, 5), Task::Depth), of(&moved.probes(&Task::ALL, 5), Task::Depth));
         assert!((a.0 - b.0).abs() < 0.02 && (a.1 - b.1).abs() < 0.02, "{a:?} {b:?}");
         assert_eq!(of(&plain.probes(&Task::ALL, 5), Task::Depth), a);
-        assert_ne!(of(&plain.probes(&Task::ALL, 6), Task::Depth).1, a.1, "another seed has another control");
+        // Two seeds may give controls of equal accuracy, six do not.
+        let control = |seed| of(&plain.probes(&Task::ALL, seed), Task::Depth).1;
+        assert!((6..12).any(|seed| control(seed) != a.1), "another seed has another control");
     }
 
     #[test]
