@@ -156,8 +156,10 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
                 anyhow!("--prompt cannot begin a formula of the law: {}", located(&place))
             })?;
         }
-        // The whole formula has so many, prompt included, and `<eos>` behind them.
-        let left = (args.max_tokens + 1).saturating_sub(code.decode(&cut).map_or(cut.len(), |s| s.len()));
+        // The whole formula has so many symbols, prompt included, and `<eos>` behind them. A prompt that is no text yet in its
+        // notation counts by its tokens.
+        let before = code.decode(&cut).map_or(cut.len(), |symbols| symbols.len());
+        let left = args.max_tokens.saturating_add(1).saturating_sub(before);
         mask.set_budget(Some(u32::try_from(left).unwrap_or(u32::MAX)));
         if mask.legal().is_empty() {
             bail!("--max-tokens {}: no formula that begins with the prompt is so short", args.max_tokens);

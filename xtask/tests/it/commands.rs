@@ -84,14 +84,23 @@ fn one_command_from_nothing_to_a_report() {
     assert_eq!(items.len(), 5);
     assert!(items.iter().all(|i| i["valid"] == true && i["text"].as_str().unwrap().starts_with("∀x1 ")));
     // So many tokens at most, the prompt's among them, however the model would go on.
-    for (most, prompt) in [("13", "∀x1"), ("20", "¬¬¬"), ("7", ""), ("400", ""), ("400", "¬¬¬¬¬¬¬¬¬¬¬¬")]
-    {
+    for (most, prompt) in [
+        ("13", "∀x1"),
+        ("20", "¬¬¬"),
+        ("7", ""),
+        ("400", ""),
+        ("400", "¬¬¬¬¬¬¬¬¬¬¬¬"),
+        ("18446744073709551615", ""),
+    ] {
         let how = ["--n", "40", "--temperature", "1e9", "--valid", "--json"];
         let samples =
             place.json(&[&["sample", "a", "--prompt", prompt, "--max-tokens", most], &how[..]].concat());
         for item in samples["items"].as_array().unwrap() {
             let tokens = item["tokens"].as_array().unwrap().len();
-            assert!(item["valid"] == true && tokens <= most.parse().unwrap(), "{most} {prompt}: {item}");
+            assert!(
+                item["valid"] == true && tokens <= most.parse::<usize>().unwrap(),
+                "{most} {prompt}: {item}"
+            );
         }
     }
     let shortest = samples_of(&place, "5");

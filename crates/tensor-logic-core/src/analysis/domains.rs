@@ -52,7 +52,7 @@ pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
     let rules = draft.rules.iter().map(|at| EquationId(*at as u32)).collect();
     let mut inference = Inference { draft, classes, refused, equations, rules, poisoned: HashSet::new() };
     inference.check_written();
-    inference.check_files();
+    inference.check_given();
     inference.given_places();
     for component in &components {
         inference.component(component);
@@ -106,8 +106,9 @@ impl Inference<'_> {
         }
     }
 
-    /// Tuples of files outside a declared or supplied domain: the first of each place.
-    fn check_files(&mut self) {
+    /// Tuples of files, and of arrays that run along places of a relation, outside a declared or supplied domain: the first of each
+    /// place. What is written one by one is [mentioned](Self::check_written).
+    fn check_given(&mut self) {
         for tensor in self.tensor_ids() {
             let entry = self.draft.program.tensor(tensor);
             for (place, given) in
@@ -125,7 +126,7 @@ impl Inference<'_> {
                 let symbols = &self.draft.program.symbols;
                 let tuple: Vec<String> = facts.tuple(at).iter().map(|value| symbols.show(*value)).collect();
                 let message = format!(
-                    "tuple number {} of the file, ({}), is outside the domain {} of its place {}",
+                    "tuple number {}, ({}), is outside the domain {} of its place {}",
                     at + 1,
                     tuple.join(", "),
                     show(&source.domain, symbols),

@@ -110,7 +110,7 @@ pub(crate) fn depth_plot(lines: Vec<(String, Vec<Point>)>, trained: Option<u64>)
         plot = plot.with(&name, Mark::Dotted, points);
     }
     let planned = PLANNED.iter().filter(|(depth, _)| *depth <= deepest);
-    plot = plot.with("public plan", Mark::Dots, planned.map(|(x, y)| Point::at(*x, *y)).collect());
+    plot = plot.with("public plan", Mark::Dotted, planned.map(|(x, y)| Point::at(*x, *y)).collect());
     match trained {
         Some(trained) => plot.shaded(trained as f64 + 0.5),
         None => plot,
