@@ -57,11 +57,15 @@ impl Database {
     /// adds one tuple for each value, and one without values.
     ///
     /// # Errors
-    /// [`Failure::Overflow`] of a count; [`Failure::Tuples`] beyond 2^32 tuples.
+    /// [`Failure::Shape`], if constants are left over or values are not as many as tuples; [`Failure::Overflow`] of a
+    /// count; [`Failure::Tuples`] beyond 2^32 tuples.
     pub fn insert(&mut self, id: RelationId, rows: &[u32], values: &[Value]) -> Result<(), Failure> {
         let relation = self.relation_mut(id);
         let arity = relation.arity;
         let len = rows.len().checked_div(arity).unwrap_or(values.len().max(1));
+        if rows.len() != len * arity || !(values.is_empty() || values.len() == len) {
+            return Err(Failure::Shape { relation: id, constants: rows.len(), values: values.len() });
+        }
         relation.add(id, rows, values, len)
     }
 

@@ -68,9 +68,17 @@ const MOST_TUPLES: u64 = 1 << 30;
 /// What can be refused without evaluation.
 pub(super) fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
     for (number, rule) in rules.iter().enumerate() {
+        let known = |relation: RelationId| (relation.0 as usize) < database.relations();
         let fits = |relation: RelationId, places: usize| {
-            (relation.0 as usize) < database.relations() && database.relation(relation).arity() == places
+            known(relation) && database.relation(relation).arity() == places
         };
+        let named = rule.body.iter().filter_map(|literal| match literal {
+            Literal::Atom(atom) | Literal::Not(atom) => Some(atom.relation),
+            _ => None,
+        });
+        if !named.chain([rule.head]).all(known) {
+            return Err(Failure::Rule { rule: number, reason: "an atom is of a relation that is not there" });
+        }
         let atoms = rule.body.iter().all(|literal| match literal {
             Literal::Atom(atom) | Literal::Not(atom) => fits(atom.relation, atom.terms.len()),
             _ => true,

@@ -78,6 +78,16 @@ pub enum Failure {
         /// The tuple.
         tuple: Vec<u32>,
     },
+    /// What is inserted is not so many tuples of the relation's arity.
+    #[error("{constants} constants with {values} values are no tuples of the relation")]
+    Shape {
+        /// The relation.
+        relation: RelationId,
+        /// The constants.
+        constants: usize,
+        /// The values.
+        values: usize,
+    },
     /// Asked to stop.
     #[error("interrupted")]
     Interrupted,

@@ -16,8 +16,9 @@ impl Proofs {
     /// The circuits of these goals. An atom that was not made follows never.
     ///
     /// # Errors
-    /// [`Failure::TooLarge`] and [`Failure::Stopped`].
+    /// [`Failure::NotStratified`], [`Failure::TooLarge`] and [`Failure::Stopped`].
     pub fn compile(&self, goals: &[Atom], limits: &Limits<'_>) -> Result<Circuits, Failure> {
+        self.check()?;
         let mut known: HashMap<Shape, u32> = HashMap::new();
         let mut circuits = Circuits::new(self, goals.len());
         let mut search = Search::new(self);

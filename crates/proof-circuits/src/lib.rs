@@ -73,6 +73,16 @@ pub enum Failure {
     /// Somebody asked to end.
     #[error("stopped")]
     Stopped,
+    /// A rule needs an atom of a higher stratum, or denies one that is not of a lower one.
+    #[error("a rule of stratum {stratum} asks for an atom of stratum {of}")]
+    NotStratified {
+        /// The head of the rule.
+        head: Atom,
+        /// Its stratum.
+        stratum: u32,
+        /// The stratum of the atom that it asks for.
+        of: u32,
+    },
     /// A number that is no probability.
     #[error("{weight} is no probability")]
     NoProbability {

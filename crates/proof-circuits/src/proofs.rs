@@ -1,5 +1,7 @@
 //! Ground rules over events.
 
+use crate::Failure;
+
 /// Something that happens or not: a fact that holds, or one of the alternatives of a choice. Numbered from 0 in the order in
 /// which they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,6 +110,30 @@ impl Proofs {
     /// How many rules there are.
     pub fn rules(&self) -> usize {
         self.heads.len()
+    }
+
+    /// Whether all rules ask for what is known before their heads.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        for (rule, head) in (0..).zip(&self.heads) {
+            let stratum = self.strata[head.0 as usize];
+            for literal in self.body(rule) {
+                let (of, fits) = match literal {
+                    Literal::Is(_) | Literal::IsNot(_) => continue,
+                    Literal::Follows(atom) => {
+                        let of = self.strata[atom.0 as usize];
+                        (of, of <= stratum)
+                    }
+                    Literal::FollowsNot(atom) => {
+                        let of = self.strata[atom.0 as usize];
+                        (of, of < stratum)
+                    }
+                };
+                if !fits {
+                    return Err(Failure::NotStratified { head: *head, stratum, of });
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn body(&self, rule: u32) -> &[Literal] {

@@ -107,6 +107,7 @@ impl<'p> Keeper<'p> {
         weights: &'p [f64],
         limits: &'p Limits<'p>,
     ) -> Result<Keeper<'p>, Failure> {
+        proofs.check()?;
         Circuits::new(proofs, 0).probabilities(weights)?;
         Ok(Keeper::keeping(proofs, weights, limits, 0))
     }

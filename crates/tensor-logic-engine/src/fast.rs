@@ -80,6 +80,8 @@ pub struct Fast {
     /// Memory that any of them uses again.
     pool: Arc<Pool>,
     derived: Vec<(String, u64)>,
+    /// The same by tensors of the program with this stamp.
+    derived_of: (u64, Vec<(TensorId, u64)>),
     /// What was done, if somebody wants to know.
     observed: Option<Profile>,
     /// What ends an evaluation.
@@ -143,7 +145,9 @@ struct Session {
     /// What the last goals needed.
     needed: Option<Arc<Needs>>,
     /// For every component what it was last made from.
-    made: HashMap<usize, Stamps>,
+    made: Vec<Option<Stamps>>,
+    /// Whether it was evaluated since what waits was looked for.
+    may_wait: bool,
     parameters: Parameters,
     /// About how many bytes are kept.
     bytes: usize,
@@ -254,6 +258,7 @@ impl Session {
             all.filter(|id| !own(id)).collect::<BTreeSet<_>>().into_iter().collect()
         };
         let sources = components.iter().map(reads).collect();
+        let made = vec![None; components.len()];
         let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
         machine.linear = linear;
         machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
@@ -266,7 +271,8 @@ impl Session {
             machine,
             components: Arc::new(components),
             stretches: stretch::Kept::default(),
-            made: HashMap::new(),
+            made,
+            may_wait: false,
             parameters: Parameters::new(),
             bytes: 0,
         }
@@ -284,7 +290,7 @@ impl Session {
             let made = other.components.iter().position(|known| known.tensors == component.tensors);
             let fresh = made.is_some_and(|made| {
                 let sources = other.sources[made].iter().map(|read| Source::Tensor(*read));
-                other.made.get(&made) == Some(&old.stamps(sources))
+                other.made[made] == Some(old.stamps(sources))
             });
             let all = component.tensors.iter().all(|id| same.contains(id) && old.stored(*id).is_some());
             let below = self.sources[at].iter().all(|id| self.machine.stored(*id).is_some());
@@ -297,7 +303,7 @@ impl Session {
                 }
             }
             let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
-            self.made.insert(at, self.machine.stamps(sources));
+            self.made[at] = Some(self.machine.stamps(sources));
         }
     }
 
@@ -359,8 +365,9 @@ impl Session {
             self.machine.budget = request.budget;
             self.machine.forget_records();
             self.stretches.clear();
-            self.made.clear();
+            self.made.fill(None);
         }
+        self.may_wait = true;
         self.machine.tuples = 0;
         self.machine.bytes = 0;
         let needs = self.needs(goals);
@@ -378,7 +385,7 @@ impl Session {
                 }
                 // It is not what it was. What is done one by one now stands between others, and may read some of them.
                 for at in stretches.remove(within).components {
-                    self.made.remove(&at);
+                    self.made[at] = None;
                     if self.up_to_date((at, &components[at]), request, (goals, needed), given)? {
                         evaluated.push(at);
                     }
@@ -392,7 +399,7 @@ impl Session {
             for id in needs.last.get(&at).filter(|_| shed).into_iter().flatten() {
                 self.machine.forget(*id);
                 let own = components.iter().position(|component| component.tensors.contains(id));
-                own.map(|own| self.made.remove(&own));
+                own.into_iter().for_each(|own| self.made[own] = None);
             }
         }
         let own = needs.components.iter().map(|at| &components[*at]);
@@ -428,7 +435,7 @@ impl Session {
                 _ => false,
             };
             if !same {
-                self.made.remove(&at);
+                self.made[at] = None;
                 match new {
                     Some(new) => self.parameters.insert(*id, Arc::clone(new)),
                     None => self.parameters.remove(id),
@@ -437,11 +444,11 @@ impl Session {
         }
         let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
         let stamps = self.machine.stamps(sources);
-        if self.made.get(&at) == Some(&stamps) {
+        if self.made[at].as_ref() == Some(&stamps) {
             self.machine.count(component);
             return Ok(false);
         }
-        self.made.remove(&at);
+        self.made[at] = None;
         let data = match component.tensors.as_slice() {
             [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
             _ => None,
@@ -477,7 +484,7 @@ impl Session {
         {
             given.insert((id, self.machine.precision), (program.tensor(id).clone(), stored.clone()));
         }
-        self.made.insert(at, stamps);
+        self.made[at] = Some(stamps);
         Ok(true)
     }
 
@@ -524,7 +531,7 @@ impl Session {
             read.extend(self.watches.values());
             if let Some(stretch) = self.machine.stretch(&run, &|id| read.contains(&id)) {
                 for (at, component) in &run {
-                    self.made.remove(at);
+                    self.made[*at] = None;
                     let inner = component.tensors.iter().filter(|id| !read.contains(id));
                     inner.for_each(|id| self.machine.forget(*id));
                 }
@@ -563,13 +570,20 @@ impl Fast {
         let needed = &needs.tensors;
         let machine = &session.machine;
         let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
-        let mut derived = BTreeMap::new();
+        let mut derived = Vec::new();
         let lengths = session.stretches.lengths(goals);
         let length = |id: TensorId| match machine.stored(id) {
             Some(Stored::Relation(relation)) => Some(relation.len as u64),
             Some(Stored::Dense(_)) => None,
             None => lengths.iter().find(|(other, _)| *other == id).map(|(_, length)| *length),
         };
+        // A relation that was taken apart, unless one before it or another tensor has its name.
+        for (id, split) in session.splits.iter().rev() {
+            let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
+            if let Some(length) = tuples.and_then(length) {
+                derived.push((*id, length.saturating_mul(split.block())));
+            }
+        }
         for id in needed.iter() {
             let tensor = program.tensor(*id);
             if tensor.role == Role::Computed
@@ -578,19 +592,21 @@ impl Fast {
                 && (id.0 as usize) < whole.tensors.len()
                 && let Some(length) = length(*id)
             {
-                derived.insert(tensor.name.clone(), length);
-            }
-        }
-        for (id, split) in &session.splits {
-            let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
-            if let Some(length) = tuples.and_then(length) {
-                let count = length.saturating_mul(split.block());
-                derived.entry(program.name(*id).to_owned()).or_insert(count);
+                derived.push((*id, length));
             }
         }
         let answers: Result<Vec<T>> =
             outcome.map(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
-        self.derived = derived.into_iter().collect();
+        // Names are written down where they are not those of the last time.
+        let stamp = request.program.stamp.number();
+        if self.derived_of.0 != stamp || self.derived_of.1 != derived {
+            let mut named = BTreeMap::new();
+            for (id, length) in &derived {
+                named.insert(program.name(*id).to_owned(), *length);
+            }
+            self.derived = named.into_iter().collect();
+            self.derived_of = (stamp, derived);
+        }
         if let Err(report) = self.stop.check(Span::default()) {
             // Operations may have been left half done, and what was made from them too.
             self.sessions.pop_front();
@@ -656,12 +672,15 @@ impl Engine for Fast {
             }
             session.machine.forget(parameter);
             // What still waits would read it where it lies.
+            if !std::mem::take(&mut session.may_wait) {
+                continue;
+            }
             for (at, component) in session.components.iter().enumerate() {
                 for id in &component.tensors {
                     if matches!(session.machine.stored(*id), Some(Stored::Dense(array)) if array.is_waiting())
                     {
                         session.machine.forget(*id);
-                        session.made.remove(&at);
+                        session.made[at] = None;
                     }
                 }
             }
@@ -707,7 +726,7 @@ impl Engine for Fast {
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {
                 if component.tensors.iter().any(|id| program.tensor(*id).role == Role::Computed) {
-                    session.made.remove(&at);
+                    session.made[at] = None;
                     component.tensors.iter().for_each(|id| session.machine.forget(*id));
                 }
             }

@@ -279,8 +279,16 @@ impl Level {
             }
         }
         for ((slopes, relation, _), value) in adjoints.iter().zip(owed) {
-            let (Some((level, probabilities)), Value::Tuples(tuples)) = (found.get(relation), value) else {
-                continue;
+            let Some((level, probabilities)) = found.get(relation) else { continue };
+            // The adjoint of a goal that is itself a relation without places is a number.
+            let number;
+            let tuples = match value {
+                Value::Tuples(tuples) => tuples,
+                other => {
+                    let values = other.doubles().to_vec();
+                    number = Tuples { tuples: vec![Vec::new(); values.len()], values, counts: Vec::new() };
+                    &number
+                }
             };
             let Some(compiled) = before.get(*level).and_then(|level| level.compiled.as_ref()) else {
                 continue;

@@ -78,6 +78,12 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     fn unsigned_zeros(&self) -> bool {
         false
     }
+
+    /// With the elementwise work in it that only this operation reads; the bits of the results are the same.
+    #[must_use]
+    fn fused(self) -> Self {
+        self
+    }
 }
 
 /// The same in numbers of the type that a run computes with.
@@ -93,6 +99,7 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn is_free(&self) -> bool;
     fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, clean: bool, pool: &Pool);
     fn unsigned_zeros(&self) -> bool;
+    fn fused(self: Box<Self>) -> Box<dyn Operation>;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
 }
@@ -149,6 +156,10 @@ impl<O: Typed> Operation for O {
 
     fn unsigned_zeros(&self) -> bool {
         Typed::unsigned_zeros(self)
+    }
+
+    fn fused(self: Box<Self>) -> Box<dyn Operation> {
+        Box::new(Typed::fused(*self))
     }
 
     fn any(&self) -> &dyn Any {

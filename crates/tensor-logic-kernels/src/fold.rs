@@ -162,6 +162,13 @@ impl Typed for Fold {
         Some(Box::new(self.spaces()))
     }
 
+    fn fused(self) -> Fold {
+        // What is read decides how tiles run, and that in which order numbers are joined.
+        let order = |spaces: Spaces| (spaces.along, spaces.both.is_some());
+        let fused = Fold { point: self.point.taken_in(), ..self };
+        if order(fused.spaces()) == order(self.spaces()) { fused } else { self }
+    }
+
     fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
@@ -232,7 +239,7 @@ impl Fold {
     fn fold_over<T: Number>(
         &self,
         spaces: &Spaces,
-        sources: &Few<Source<'_, T>>,
+        sources: &[Source<'_, T>],
         parts: &Parts,
         result: &mut [T],
         pool: &Pool,
@@ -240,7 +247,7 @@ impl Fold {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
         let Parts { width, chunks, step, parts } = *parts;
-        let stopped = pool.stopped();
+        let stopped = pool.stopped_within(rows.saturating_mul(len));
         let work = |(nth, to): (usize, &mut [T])| {
             if stopped() {
                 return;
@@ -294,7 +301,7 @@ impl Fold {
     pub(super) fn rows<'a, T: Number>(
         &'a self,
         spaces: &'a Spaces,
-        sources: Few<Source<'a, T>>,
+        sources: &'a [Source<'a, T>],
         first: usize,
         to: &mut [T],
     ) {
@@ -319,14 +326,14 @@ impl Fold {
     fn part<T: Number>(
         &self,
         spaces: &Spaces,
-        sources: &Few<Source<'_, T>>,
+        sources: &[Source<'_, T>],
         task: Task,
         to: &mut [T],
         stopped: &dyn Fn() -> bool,
     ) {
         let own = spaces.own();
         let other = if spaces.along { &spaces.kept } else { &spaces.dropped };
-        let mut evaluator = Evaluator::over(&self.point, own, sources.iter().copied().collect());
+        let mut evaluator = Evaluator::over(&self.point, own, sources);
         let mut places = Few::new();
         let mut bases = vec![0; self.point.inputs.len()];
         let rebase = |places: &[usize], bases: &mut [usize]| {
@@ -406,10 +413,7 @@ impl Fold {
             let values = &mut tile[..some.len() * len];
             evaluator.evaluate(first * len, &[], values);
             first += some.len();
-            for (slot, values) in some.iter_mut().zip(values.chunks_exact(len)) {
-                let folded = lanes(self.folding, values).double();
-                *slot = T::of(self.folding.join(self.folding.start(), folded));
-            }
+            vectorised(Short { folding: self.folding, values, len, to: some });
         }
     }
 
@@ -427,14 +431,51 @@ impl Fold {
         while at < to && !((at - from).is_multiple_of(ASKED * TILE) && stopped()) {
             let len = TILE.min(to - at);
             evaluator.evaluate(at, bases, &mut tile[..len]);
-            total = self.folding.join(total, lanes(self.folding, &tile[..len]).double());
+            let lanes = vectorised(Lanes { folding: self.folding, values: &tile[..len] });
+            total = self.folding.join(total, lanes.double());
             at += len;
         }
         T::of(total)
     }
 }
 
+/// The folds of rows of a tile.
+struct Short<'a, T> {
+    folding: Folding,
+    values: &'a [T],
+    len: usize,
+    to: &'a mut [T],
+}
+
+impl<T: Number> Kernel for Short<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Short { folding, values, len, to } = self;
+        for (slot, values) in to.iter_mut().zip(values.chunks_exact(len)) {
+            *slot = T::of(folding.join(folding.start(), lanes(folding, values).double()));
+        }
+    }
+}
+
+/// The fold of a tile.
+struct Lanes<'a, T> {
+    folding: Folding,
+    values: &'a [T],
+}
+
+impl<T: Number> Kernel for Lanes<'_, T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn run(self) -> T {
+        lanes(self.folding, self.values)
+    }
+}
+
 /// The fold of some numbers, in eight lanes.
+#[inline(always)]
 fn lanes<T: Number>(folding: Folding, values: &[T]) -> T {
     let start = T::of(folding.start());
     let mut lanes = [start; 8];

@@ -41,6 +41,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 mod tiles;
+mod values;
 
 pub use array::{Array, Step, View};
 pub use fold::{Fold, Folding};

@@ -9,6 +9,7 @@ use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, NOTHING, Number, Pool, volume};
 use super::point::Point;
 use super::space::Space;
+use super::values::{Each, Values};
 
 /// softmax (without epsilon) or lnorm of groups of entries.
 #[derive(Debug, Clone)]
@@ -68,6 +69,15 @@ impl Typed for Normalise {
         Some(Box::new(self.spaces()))
     }
 
+    fn fused(self) -> Normalise {
+        Normalise {
+            values: self.values.fused(),
+            present: self.present.map(Point::fused),
+            epsilon: self.epsilon.map(Point::fused),
+            ..self
+        }
+    }
+
     fn is_free(&self) -> bool {
         self.layout.groups.is_none() && self.points().iter().all(|point| !point.truth)
     }
@@ -82,9 +92,7 @@ impl Typed for Normalise {
             if nth == 0 {
                 point.evaluate_over(space, &sources, to, false, pool);
             } else {
-                let mut values = pool.take::<T>(to.len());
-                point.evaluate_over(space, &sources, &mut values, false, pool);
-                more.push(values);
+                more.push(point.numbers(space, &sources, pool));
             }
         }
         self.groups(to, more, pool);
@@ -103,32 +111,30 @@ impl Normalise {
         for point in self.points().into_iter().skip(1) {
             let mut values = pool.take::<T>(result.len());
             point.evaluate(&mut values, false, pool);
-            more.push(values);
+            more.push(Values::Made(values));
         }
         self.groups(result, more, pool);
     }
 
     /// What is evaluated, normalised in place; behind it which entries are present, and epsilons.
-    fn groups<T: Number>(&self, result: &mut [T], more: Vec<Vec<T>>, pool: &Pool) {
+    fn groups<T: Number>(&self, result: &mut [T], more: Vec<Values<'_, T>>, pool: &Pool) {
         let len = result.len();
         let mut more = more.into_iter();
-        let present = self.present.as_ref().and_then(|_| more.next());
+        let present =
+            self.present.as_ref().and_then(|_| more.next()).map(|present| present.spread(len, pool));
         let epsilon = more.next();
         let along = self.layout.along;
         match &self.layout.groups {
             Some((groups, count)) => {
-                self.grouped(result, groups, *count, present.as_deref(), epsilon.as_deref());
+                let epsilon = epsilon.as_ref().map(|epsilon| epsilon.part(0..len));
+                self.grouped(result, groups, *count, present.as_ref().map(Values::slice), epsilon);
             }
             None if along > 0 => {
                 let rows = (TASK / along).max(1) * along;
                 let work = |(nth, part): (usize, &mut [T])| {
-                    let own = |values: &'_ Option<Vec<T>>| -> Option<std::ops::Range<usize>> {
-                        values.as_ref().map(|_| nth * rows..nth * rows + part.len())
-                    };
-                    let (here, eps) = (own(&present), own(&epsilon));
-                    let here = here.and_then(|range| present.as_ref()?.get(range));
-                    let eps = eps.and_then(|range| epsilon.as_ref()?.get(range));
-                    self.rows(part, here, eps);
+                    let own = nth * rows..nth * rows + part.len();
+                    let here = present.as_ref().and_then(|present| present.slice().get(own.clone()));
+                    self.rows(part, here, epsilon.as_ref().map(|epsilon| epsilon.part(own)));
                 };
                 if len > 2 * TASK && rayon::current_num_threads() > 1 {
                     result.par_chunks_mut(rows).enumerate().for_each(work);
@@ -138,7 +144,7 @@ impl Normalise {
             }
             None => {}
         }
-        [present, epsilon].into_iter().flatten().for_each(|values| pool.give(values));
+        [present, epsilon].into_iter().flatten().for_each(|values| values.give(pool));
     }
 
     /// How the elementwise work goes through what it reads.
@@ -152,7 +158,12 @@ impl Normalise {
     }
 
     /// Some rows, each a group of its own, in place.
-    pub(super) fn rows<T: Number>(&self, part: &mut [T], present: Option<&[T]>, epsilon: Option<&[T]>) {
+    pub(super) fn rows<T: Number>(
+        &self,
+        part: &mut [T],
+        present: Option<&[T]>,
+        epsilon: Option<Each<'_, T>>,
+    ) {
         vectorised(Rows { part, along: self.layout.along, present, epsilon });
     }
 
@@ -163,7 +174,7 @@ impl Normalise {
         groups: &[u32],
         count: usize,
         present: Option<&[T]>,
-        epsilon: Option<&[T]>,
+        epsilon: Option<Each<'_, T>>,
     ) {
         let Layout { kept, along, .. } = self.layout;
         let here = |at: usize| present.is_none_or(|present| present[at] != T::ZERO);
@@ -209,7 +220,7 @@ impl Normalise {
                 });
                 each(&mut |slot, at| {
                     let variance = sums[slot] / counts[slot];
-                    let root = (variance + epsilon[at].double()).sqrt();
+                    let root = (variance + epsilon.at(at).double()).sqrt();
                     result[at] = T::of((result[at].double() - means[slot]) / root) + T::ZERO;
                 });
             }
@@ -222,7 +233,7 @@ struct Rows<'a, T> {
     part: &'a mut [T],
     along: usize,
     present: Option<&'a [T]>,
-    epsilon: Option<&'a [T]>,
+    epsilon: Option<Each<'a, T>>,
 }
 
 impl<T: Number> Kernel for Rows<'_, T> {
@@ -237,7 +248,7 @@ impl<T: Number> Kernel for Rows<'_, T> {
             match (epsilon, here) {
                 (None, None) => softmax(row),
                 (None, Some(here)) => masked_softmax(row, here),
-                (Some(epsilon), here) => lnorm(row, here, &epsilon[range]),
+                (Some(epsilon), here) => lnorm(row, here, epsilon.part(range)),
             }
         }
     }
@@ -256,8 +267,9 @@ fn softmax<T: Number>(row: &mut [T]) {
     let far = T::LEAST > f64::NEG_INFINITY || !most.finite();
     let least = if far { extreme(row, f64::INFINITY, |value, least| value < least) } else { most };
     exponentials(row, most, least);
-    let sum = sum(row);
-    row.iter_mut().for_each(|value| *value = *value / sum);
+    // To divide takes as long as some of the exponential; the sum is at least 1.
+    let share = T::ONE / sum(row);
+    row.iter_mut().for_each(|value| *value = *value * share);
 }
 
 /// The number beyond all others, in sixteen lanes; those that are none are passed over.
@@ -324,15 +336,14 @@ fn masked_softmax<T: Number>(row: &mut [T], here: &[T]) {
     row.iter_mut()
         .zip(here)
         .for_each(|(value, here)| *value = if *here == T::ZERO { T::ZERO } else { *value });
-    let sum = sum(row);
-    row.iter_mut().for_each(|value| *value = *value / sum);
+    // To divide takes as long as some of the exponential; the sum is at least 1.
+    let share = T::ONE / sum(row);
+    row.iter_mut().for_each(|value| *value = *value * share);
 }
 
 #[inline(always)]
-fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
-    if let (None, Some(first)) = (here, epsilon.first())
-        && epsilon.iter().fold(true, |same, other| same & (other == first))
-    {
+fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: Each<'_, T>) {
+    if let (None, Some(first)) = (here, epsilon.same()) {
         let count = row.len() as f64;
         let mean = wide_sum(row, |value| value) / count;
         // Of large numbers that are equal a mean may miss the last digit: what is left of it is added.
@@ -350,8 +361,8 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
     let squares: f64 = present().map(|value| (value - mean) * (value - mean)).sum();
     // One root serves all entries with the same epsilon.
     let (mut last, mut root) = (f64::NAN, f64::NAN);
-    for (value, epsilon) in row.iter_mut().zip(epsilon) {
-        let epsilon = epsilon.double();
+    for (at, value) in row.iter_mut().enumerate() {
+        let epsilon = epsilon.at(at).double();
         if epsilon != last {
             (last, root) = (epsilon, (squares / count + epsilon).sqrt());
         }
@@ -369,7 +380,15 @@ pub(super) fn wide_sum<T: Number>(values: &[T], of: impl Fn(f64) -> f64) -> f64 
             lanes[lane] += of(chunk[lane].double());
         }
     }
-    rest.iter().fold(lanes.iter().sum(), |sum, value| sum + of(value.double()))
+    rest.iter().fold(across(lanes), |sum, value| sum + of(value.double()))
+}
+
+/// The sum of eight lanes, by halves: one behind the other they would wait for each other.
+#[inline(always)]
+pub(super) fn across(lanes: [f64; 8]) -> f64 {
+    let mut four = [0.0; 4];
+    (0..4).for_each(|lane| four[lane] = lanes[lane] + lanes[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// A sum in sixteen lanes.

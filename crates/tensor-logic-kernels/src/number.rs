@@ -275,6 +275,8 @@ pub struct Pool {
     stop: Mutex<Option<Arc<AtomicBool>>>,
 }
 
+/// Operations of fewer entries or multiply-adds are not asked whether to stop.
+const WATCHED: usize = 1 << 16;
 /// Smaller arrays are not kept.
 const KEPT: usize = 1 << 12;
 /// Arrays are let go of where those in use and those kept would take this part more than was ever in use at a time,
@@ -293,7 +295,15 @@ impl Pool {
 
     /// Asks, for every task of an operation, whether the rest of it is to be left out.
     pub(super) fn stopped(&self) -> impl Fn() -> bool + Send + Sync + use<> {
-        let flag = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.stopped_within(WATCHED)
+    }
+
+    /// The same for an operation of so many entries or multiply-adds: one of few is done before anybody could ask.
+    pub(super) fn stopped_within(&self, entries: usize) -> impl Fn() -> bool + Send + Sync + use<> {
+        let flag = match entries < WATCHED {
+            true => None,
+            false => self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
         move || flag.as_ref().is_some_and(|flag| flag.load(Relaxed))
     }
 

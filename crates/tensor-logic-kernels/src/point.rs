@@ -7,6 +7,7 @@ use training::kernels::{Kernel, vectorised};
 use super::array::{Array, Step, Typed, View, Ways, known_or, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
+use super::values::Values;
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::{Function, power};
 
@@ -123,6 +124,10 @@ impl Typed for Point {
         !self.truth
     }
 
+    fn fused(self) -> Point {
+        self.taken_in()
+    }
+
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, clean: bool, pool: &Pool) {
         let space = known_or(ways, || Space::new(&self.shape, &self.inputs, 0));
         let sources = self.sources_on(&space, from);
@@ -152,17 +157,23 @@ impl Point {
     /// Takes elementwise work that only this operation reads into itself.
     #[must_use]
     pub fn fused(self) -> Point {
+        self.taken_in()
+    }
+
+    /// The same operation with that work taken in; the arrays are still its own.
+    pub(super) fn taken_in(&self) -> Point {
         let space = volume(&self.shape);
-        let mut result = Point { inputs: Vec::new(), code: Vec::new(), ..self };
+        let (inputs, code) = (Vec::new(), Vec::new());
+        let mut result = Point { shape: self.shape.clone(), inputs, code, truth: self.truth };
         let mut parts: Vec<Vec<Code>> = Vec::new();
-        for view in self.inputs {
+        for view in &self.inputs {
             let small = |inner: &Point| inner.is_cheap() || volume(&inner.shape) >= space;
             let inner = view.array.own::<Point>().filter(small);
-            let inner = inner.and_then(|inner| Some((placed(&inner, &view, &result.shape)?, inner)));
+            let inner = inner.and_then(|inner| Some((placed(&inner, view, &result.shape)?, inner)));
             let shift = result.inputs.len();
             match inner {
                 None => {
-                    result.inputs.push(view);
+                    result.inputs.push(view.clone());
                     parts.push(vec![Code::Load(shift)]);
                 }
                 Some((inputs, inner)) => {
@@ -179,10 +190,10 @@ impl Point {
                 }
             }
         }
-        for code in self.code {
+        for code in &self.code {
             match code {
-                Code::Load(at) => result.code.extend(parts[at].iter().cloned()),
-                other => result.code.push(other),
+                Code::Load(at) => result.code.extend(parts[*at].iter().cloned()),
+                other => result.code.push(other.clone()),
             }
         }
         result
@@ -196,6 +207,24 @@ impl Point {
     fn evaluate_along<T: Number>(&self, space: &Space, result: &mut [T], clean: bool, pool: &Pool) {
         let buffers = buffers(self.inputs.iter().map(|view| &view.array));
         self.evaluate_over(space, &self.sources(space, &buffers), result, clean, pool);
+    }
+
+    /// Its entries, with as little done for them as they need.
+    pub(super) fn numbers<'a, T: Number>(
+        &self,
+        space: &Space,
+        sources: &[Source<'a, T>],
+        pool: &Pool,
+    ) -> Values<'a, T> {
+        let len = volume(&self.shape);
+        if let ([Code::Load(at)], false) = (self.code.as_slice(), self.truth)
+            && let Some(found) = sources.get(*at).and_then(|source| source.entries(len))
+        {
+            return found;
+        }
+        let mut made = pool.take::<T>(len);
+        self.evaluate_over(space, sources, &mut made, false, pool);
+        Values::Made(made)
     }
 
     /// Its inputs where they are whole arrays.
@@ -218,17 +247,17 @@ impl Point {
     pub(super) fn evaluate_over<T: Number>(
         &self,
         space: &Space,
-        sources: &Few<Source<'_, T>>,
+        sources: &[Source<'_, T>],
         result: &mut [T],
         clean: bool,
         pool: &Pool,
     ) {
-        let stopped = pool.stopped();
+        let stopped = pool.stopped_within(result.len());
         let work = |(nth, part): (usize, &mut [T])| {
             if stopped() {
                 return;
             }
-            let mut evaluator = Evaluator::over(self, space, sources.iter().copied().collect());
+            let mut evaluator = Evaluator::over(self, space, sources);
             for (at, tile) in part.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(nth * TASK + at * TILE, &[], tile);
                 if clean {
@@ -245,8 +274,42 @@ impl Point {
 }
 
 /// The inputs of an operation as a reader of its result walks them, where the reader's dimensions
-/// are its own.
+/// are its own, or where the inputs lie as the result does.
 fn placed(inner: &Point, view: &View, shape: &[usize]) -> Option<Vec<View>> {
+    by_dimensions(inner, view, shape)
+        .or_else(|| inner.inputs.iter().map(|input| flat(inner, input, view)).collect())
+}
+
+/// An input of which every entry lies so many times as far behind the first as that of the result does: where a reader's
+/// view of the result leads in it.
+fn flat(inner: &Point, input: &View, view: &View) -> Option<View> {
+    let mut times = None;
+    for ((size, step), own) in inner.shape.iter().zip(&input.steps).zip(strides(&inner.shape)) {
+        if *size > 1 {
+            let by = step.by().filter(|by| by % own == 0)? / own;
+            if *times.get_or_insert(by) != by {
+                return None;
+            }
+        }
+    }
+    let times = times.unwrap_or(0);
+    let more: usize = inner
+        .shape
+        .iter()
+        .zip(&input.steps)
+        .filter(|(size, _)| **size == 1)
+        .map(|(_, step)| step.offset(0))
+        .sum();
+    let moved = |step: &Step| match step {
+        Step::By(by) => Step::By(by * times),
+        Step::Map(..) if times == 0 => Step::By(0),
+        Step::Map(map, by) => Step::Map(std::sync::Arc::clone(map), by * times),
+    };
+    let (array, offset) = (input.array.clone(), input.offset + more + view.offset * times);
+    Some(View { array, offset, steps: view.steps.iter().map(moved).collect() })
+}
+
+fn by_dimensions(inner: &Point, view: &View, shape: &[usize]) -> Option<Vec<View>> {
     let own = strides(&inner.shape);
     // For each dimension of the reader, which of the operation's it is.
     let mut of: Vec<Option<usize>> = vec![None; shape.len()];
@@ -299,35 +362,58 @@ fn placed(inner: &Point, view: &View, shape: &[usize]) -> Option<Vec<View>> {
 pub(super) struct Evaluator<'a, T: Number> {
     code: &'a [Code],
     sizes: &'a [usize],
-    sources: Few<Source<'a, T>>,
+    sources: &'a [Source<'a, T>],
     stack: SmallVec<[Run<'a, T>; 6]>,
     scratch: Scratch<T>,
 }
 
 impl<'a, T: Number> Evaluator<'a, T> {
-    pub(super) fn over(point: &'a Point, space: &'a Space, sources: Few<Source<'a, T>>) -> Evaluator<'a, T> {
+    pub(super) fn over(point: &'a Point, space: &'a Space, sources: &'a [Source<'a, T>]) -> Evaluator<'a, T> {
         let (code, sizes) = (&point.code, &space.sizes);
         Evaluator { code, sizes, sources, stack: SmallVec::new(), scratch: Scratch::new() }
     }
 
     /// The entries from a position on, at most a tile; `bases` moves each input.
     pub(super) fn evaluate(&mut self, position: usize, bases: &[usize], to: &mut [T]) {
+        if let [code @ .., Code::Number(zero), Code::Binary(Binary::Add)] = self.code
+            && zero.to_bits() == 0
+            && !code.is_empty()
+        {
+            // In place: no tile for what only loses its sign.
+            self.run(code, position, bases, to);
+            return vectorised(Unsigned(to));
+        }
+        self.run(self.code, position, bases, to);
+    }
+
+    /// The same of a part of the program that leaves one number.
+    fn run(&mut self, code: &'a [Code], position: usize, bases: &[usize], to: &mut [T]) {
         let len = to.len();
-        if let [Code::Load(at)] = self.code {
+        if let [Code::Load(at)] = code {
             let base = bases.get(*at).copied().unwrap_or(0);
             return self.sources[*at].load_into(self.sizes, position, base, to);
         }
-        let (last, others) = match self.code.split_last() {
-            Some((Code::Binary(binary), others)) => (Some(*binary), others),
-            _ => (None, self.code),
+        let (last, mut others) = match code {
+            [others @ .., Code::Negate, Code::Binary(Binary::Add)] => (Some(Join::Subtract), others),
+            [others @ .., Code::Binary(binary)] => (Some(Join::Binary(*binary)), others),
+            _ => (None, code),
         };
-        for code in others {
-            self.step(code, position, bases, len);
+        while let Some((code, rest)) = others.split_first() {
+            others = match (code, rest) {
+                (Code::Negate, [Code::Binary(Binary::Add), rest @ ..]) => {
+                    self.join(Join::Subtract, len);
+                    rest
+                }
+                _ => {
+                    self.step(code, position, bases, len);
+                    rest
+                }
+            };
         }
         match last {
-            Some(binary) => {
+            Some(join) => {
                 let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
-                combine(binary, operand(&a, len), operand(&b, len), to);
+                join.both(operand(&a, len), operand(&b, len), to);
                 self.scratch.give(a);
                 self.scratch.give(b);
             }
@@ -353,14 +439,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
             Code::Negate => self.unary(len, |x| -x),
             Code::Call(function, 1) => self.call(function, len),
             Code::Call(function, count) => self.general(function, *count, len),
-            Code::Binary(binary) => {
-                let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
-                let mut tile = self.scratch.tile();
-                combine(*binary, operand(&a, len), operand(&b, len), &mut tile[..len]);
-                self.scratch.give(a);
-                self.scratch.give(b);
-                self.stack.push(Run::Tile(tile));
-            }
+            Code::Binary(binary) => self.join(Join::Binary(*binary), len),
             Code::Select => {
                 let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
                 let Some(condition) = self.stack.pop() else { return };
@@ -371,6 +450,16 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 self.stack.push(Run::Tile(tile));
             }
         }
+    }
+
+    /// Two become one.
+    fn join(&mut self, join: Join, len: usize) {
+        let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
+        let mut tile = self.scratch.tile();
+        join.both(operand(&a, len), operand(&b, len), &mut tile[..len]);
+        self.scratch.give(a);
+        self.scratch.give(b);
+        self.stack.push(Run::Tile(tile));
     }
 
     fn unary(&mut self, len: usize, f: impl Fn(T) -> T + Copy) {
@@ -470,6 +559,23 @@ fn operand<'r, T: Copy>(run: &'r Run<'_, T>, len: usize) -> Operand<'r, T> {
         Run::One(value) => Operand::One(*value),
         Run::Slice(values) => Operand::Many(&values[..len]),
         Run::Tile(tile) => Operand::Many(&tile[..len]),
+    }
+}
+
+/// What is done to two.
+#[derive(Clone, Copy)]
+enum Join {
+    Binary(Binary),
+    /// The sum of the first and the negative of the second, which are two steps of a program.
+    Subtract,
+}
+
+impl Join {
+    fn both<T: Number>(self, a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T]) {
+        match self {
+            Join::Binary(binary) => combine(binary, a, b, to),
+            Join::Subtract => both(a, b, to, |x, y| x - y),
+        }
     }
 }
 

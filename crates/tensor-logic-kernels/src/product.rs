@@ -150,7 +150,7 @@ impl Product {
         if m * n == 0 || k == 0 {
             return result.fill(T::ZERO);
         }
-        let stopped = pool.stopped();
+        let stopped = pool.stopped_within((count * m * n).saturating_mul(k));
         // Some rows, and some of what is summed over.
         let piece = |at: usize, rows: Range<usize>, sum: Range<usize>, out: &mut [T], parallel: bool| {
             if stopped() {

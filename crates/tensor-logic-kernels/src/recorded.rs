@@ -107,6 +107,15 @@ impl Recorded {
 
     /// What it makes of these arrays, in the order in which it visits them: an array that waits for it.
     pub fn waiting(&self, arrays: impl IntoIterator<Item = Array>) -> Array {
+        Array::waits(self.len, self.on(arrays).into())
+    }
+
+    /// The same, with the elementwise work in it that makes those of the arrays that nobody else holds.
+    pub(super) fn fused(&self, arrays: impl IntoIterator<Item = Array>) -> Array {
+        Array::waits(self.len, self.on(arrays).fused().into())
+    }
+
+    fn on(&self, arrays: impl IntoIterator<Item = Array>) -> Box<dyn Operation> {
         let mut operation = self.operation.copy();
         let mut arrays = arrays.into_iter();
         operation.reads(&mut |array, _| {
@@ -114,6 +123,6 @@ impl Recorded {
                 *array = other;
             }
         });
-        Array::waits(self.len, operation.into())
+        operation
     }
 }

@@ -4,10 +4,11 @@ use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
 use super::array::{Array, Typed, Ways, known_or};
-use super::normalise::wide_sum;
+use super::normalise::{across, wide_sum};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Point;
-use super::space::Space;
+use super::space::{Few, Source, Space, buffers};
+use super::values::Each;
 
 /// `(q - mean(q) - y mean(q y)) / sqrt(var(x) + eps)` with means along rows of `along` entries: what comes down to the
 /// argument x of lnorm, where q comes down to its result y. All of them are over the same space.
@@ -49,7 +50,7 @@ impl Typed for LnormSlope {
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let mut result = pool.take::<T>(volume(&self.argument.shape));
-        self.evaluate(&mut result, &mut |point, to| point.evaluate(to, false, pool), pool);
+        self.evaluate_whole(&mut result, pool);
         T::buffer(result)
     }
 
@@ -58,8 +59,14 @@ impl Typed for LnormSlope {
     }
 
     fn run_into<T: Number>(&self, to: &mut [T], _: Option<&Ways>, pool: &Pool) -> bool {
-        self.evaluate(to, &mut |point, to| point.evaluate(to, false, pool), pool);
+        self.evaluate_whole(to, pool);
         true
+    }
+
+    fn fused(self) -> LnormSlope {
+        let LnormSlope { argument, incoming, result, epsilon, along } = self;
+        let [argument, incoming, result, epsilon] = [argument, incoming, result, epsilon].map(Point::fused);
+        LnormSlope { argument, incoming, result, epsilon, along }
     }
 
     fn is_free(&self) -> bool {
@@ -68,14 +75,13 @@ impl Typed for LnormSlope {
 
     fn run_on<T: Number>(&self, mut from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
         let spaces = known_or(ways, || self.spaces());
-        let mut spaces = spaces.iter();
-        let mut one = |point: &Point, to: &mut [T]| {
-            let Some(space) = spaces.next() else { return };
+        let parts = std::array::from_fn(|nth| {
+            let (point, space) = (self.points()[nth], &spaces[nth]);
             let (own, others) = from.split_at(point.inputs.len().min(from.len()));
             from = others;
-            point.evaluate_over(space, &point.sources_on(space, own), to, false, pool);
-        };
-        self.evaluate(to, &mut one, pool);
+            point.sources_on(space, own)
+        });
+        self.evaluate(to, &spaces, parts, pool);
     }
 }
 
@@ -84,23 +90,36 @@ impl LnormSlope {
         [&self.argument, &self.incoming, &self.result, &self.epsilon]
     }
 
-    fn spaces(&self) -> Vec<Space> {
-        self.points().into_iter().map(|point| Space::new(&point.shape, &point.inputs, 0)).collect()
+    fn spaces(&self) -> [Space; 4] {
+        self.points().map(|point| Space::new(&point.shape, &point.inputs, 0))
     }
 
-    /// Each part is computed by `one`, in the order in which they are visited.
-    fn evaluate<T: Number>(&self, to: &mut [T], one: &mut dyn FnMut(&Point, &mut [T]), pool: &Pool) {
-        let mut parts = [0; 3].map(|_| pool.take::<T>(to.len()));
-        let [argument, result, epsilon] = &mut parts;
-        one(&self.argument, argument);
-        one(&self.incoming, to);
-        one(&self.result, result);
-        one(&self.epsilon, epsilon);
+    fn evaluate_whole<T: Number>(&self, to: &mut [T], pool: &Pool) {
+        let (points, spaces) = (self.points(), self.spaces());
+        let buffers = points.map(|point| buffers(point.inputs.iter().map(|view| &view.array)));
+        let parts = std::array::from_fn(|nth| points[nth].sources(&spaces[nth], &buffers[nth]));
+        self.evaluate(to, &spaces, parts, pool);
+    }
+
+    /// The parts in the order in which they are visited.
+    fn evaluate<T: Number>(
+        &self,
+        to: &mut [T],
+        spaces: &[Space; 4],
+        parts: [Few<Source<'_, T>>; 4],
+        pool: &Pool,
+    ) {
+        let len = to.len();
+        let numbers = |nth: usize| self.points()[nth].numbers(&spaces[nth], &parts[nth], pool);
+        let (argument, result, epsilon) =
+            (numbers(0).spread(len, pool), numbers(2).spread(len, pool), numbers(3));
+        self.incoming.evaluate_over(&spaces[1], &parts[1], to, false, pool);
         let along = self.along;
         let rows = TASK.checked_div(along).map_or(1, |rows| rows.max(1) * along);
         let work = |(nth, to): (usize, &mut [T])| {
             let own = nth * rows..nth * rows + to.len();
-            let [argument, result, epsilon] = parts.each_ref().map(|part| &part[own.clone()]);
+            let [argument, result] = [&argument, &result].map(|part| &part.slice()[own.clone()]);
+            let epsilon = epsilon.part(own);
             vectorised(Rows { to, argument, result, epsilon, along });
         };
         if along == 0 {
@@ -110,7 +129,7 @@ impl LnormSlope {
         } else {
             to.chunks_mut(rows).enumerate().for_each(work);
         }
-        parts.into_iter().for_each(|part| pool.give(part));
+        [argument, result, epsilon].into_iter().for_each(|part| part.give(pool));
     }
 }
 
@@ -119,7 +138,7 @@ struct Rows<'a, T> {
     to: &'a mut [T],
     argument: &'a [T],
     result: &'a [T],
-    epsilon: &'a [T],
+    epsilon: Each<'a, T>,
     along: usize,
 }
 
@@ -129,9 +148,9 @@ impl<T: Number> Kernel for Rows<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Rows { to, argument, result, epsilon, along } = self;
-        let rows = argument.chunks_exact(along).zip(result.chunks_exact(along));
-        let rows = rows.zip(epsilon.chunks_exact(along));
-        for (to, ((x, y), epsilon)) in to.chunks_exact_mut(along).zip(rows) {
+        let rows = argument.chunks_exact(along).zip(result.chunks_exact(along)).enumerate();
+        for (to, (nth, (x, y))) in to.chunks_exact_mut(along).zip(rows) {
+            let epsilon = epsilon.part(nth * along..(nth + 1) * along);
             let count = along as f64;
             let mean = wide_sum(x, |value| value) / count;
             // As in lnorm itself: of large numbers that are equal a mean may miss the last digit.
@@ -139,12 +158,20 @@ impl<T: Number> Kernel for Rows<'_, T> {
             let variance = wide_sum(x, |value| (value - mean) * (value - mean)) / count;
             let incoming = wide_sum(to, |value| value) / count;
             let product = wide_product(to, y) / count;
-            let even = epsilon.iter().all(|other| *other == epsilon[0]);
-            let root = (variance + epsilon[0].double()).sqrt();
-            for ((slot, y), epsilon) in to.iter_mut().zip(y).zip(epsilon) {
-                let root = if even { root } else { (variance + epsilon.double()).sqrt() };
+            let root = |epsilon: T| (variance + epsilon.double()).sqrt();
+            let of = |slot: T, y: T, root: f64| {
                 let centred = slot.double() - incoming - y.double() * product;
-                *slot = T::of(centred / root) + T::ZERO;
+                T::of(centred / root) + T::ZERO
+            };
+            match epsilon.same() {
+                Some(epsilon) => {
+                    let root = root(epsilon);
+                    to.iter_mut().zip(y).for_each(|(slot, y)| *slot = of(*slot, *y, root));
+                }
+                None => {
+                    let all = to.iter_mut().zip(y).enumerate();
+                    all.for_each(|(at, (slot, y))| *slot = of(*slot, *y, root(epsilon.at(at))));
+                }
             }
         }
     }
@@ -161,5 +188,5 @@ fn wide_product<T: Number>(a: &[T], b: &[T]) -> f64 {
         }
     }
     let rest = a_rest.iter().zip(b_rest);
-    rest.fold(lanes.iter().sum(), |sum, (a, b)| sum + a.double() * b.double())
+    rest.fold(across(lanes), |sum, (a, b)| sum + a.double() * b.double())
 }

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use super::array::{Array, Step, View};
-use super::number::{Buffer, Number};
+use super::number::{Buffer, Number, strides};
 pub(super) use super::spare::{TILE, Tile};
+use super::values::Values;
 use tensor_logic_core::engine::Numbers;
 
 /// A thread keeps so many.
@@ -27,6 +28,8 @@ pub(super) struct Space {
 pub(super) struct Walk {
     pub(super) offset: usize,
     pub(super) steps: Few<Step>,
+    /// Whether the entries of the whole space stand one behind the other.
+    flat: bool,
     pattern: OnceLock<Option<Pattern>>,
 }
 
@@ -121,6 +124,10 @@ impl Space {
                 sizes.push(*size);
             }
             walks.iter_mut().zip(steps()).for_each(|(walk, step)| walk.steps.push(step.clone()));
+        }
+        let nested = strides(&sizes);
+        for walk in &mut walks {
+            walk.flat = walk.steps.iter().zip(&nested).all(|(step, nested)| step.by() == Some(*nested));
         }
         Space { sizes, walks }
     }
@@ -233,6 +240,19 @@ impl<'a, T: Number> Source<'a, T> {
         Source { entries: Entries::Own(values), offset, walk, one }
     }
 
+    /// So many entries of a space, where they stand one behind the other or are all the same.
+    pub(super) fn entries(&self, len: usize) -> Option<Values<'a, T>> {
+        if self.one && len > 0 {
+            return Some(Values::Same(self.at(self.offset)));
+        }
+        match self.entries {
+            Entries::Own(values) if self.walk.flat => {
+                values.get(self.offset..self.offset.checked_add(len)?).map(Values::Stand)
+            }
+            _ => None,
+        }
+    }
+
     fn at(&self, at: usize) -> T {
         match self.entries {
             Entries::Own(values) => values[at],
@@ -258,6 +278,9 @@ impl<'a, T: Number> Source<'a, T> {
         let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
             return Run::One(self.at(first));
         };
+        if let (Entries::Own(values), true) = (self.entries, self.walk.flat) {
+            return Run::Slice(&values[first.wrapping_add(position)..][..len]);
+        }
         if let (Entries::Own(values), Step::By(1)) = (self.entries, last)
             && position % inner + len <= inner
         {
@@ -300,6 +323,10 @@ impl<'a, T: Number> Source<'a, T> {
             return to.fill(number(from[first]));
         };
         let len = to.len();
+        if self.walk.flat {
+            let from = &from[first.wrapping_add(position)..][..len];
+            return to.iter_mut().zip(from).for_each(|(slot, value)| *slot = number(*value));
+        }
         if let Some(pattern) = self.walk.pattern(sizes) {
             return self.look_up(pattern, from, sizes, position, first, to, number);
         }

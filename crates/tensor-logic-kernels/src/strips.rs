@@ -19,6 +19,7 @@ use super::product::{Matrices, Product, own};
 use super::schedule::{Group, Kind, Member, Node, Slots, Way, place, rows_of_strip};
 use super::space::{Few, Source, Space, TILE};
 use super::tiles::{self, SUMS, Stands, TALL};
+use super::values::Each;
 
 /// What a member needs at every strip.
 struct Prepared<'a, T: Clone> {
@@ -284,7 +285,8 @@ impl Group {
         };
         let first = strip.first * member.width();
         let evaluate = |point: &'s Point, space: &'s Space, inputs: usize, to: &mut [T]| {
-            let mut evaluator = Evaluator::over(point, space, sources(point, space, inputs));
+            let sources = sources(point, space, inputs);
+            let mut evaluator = Evaluator::over(point, space, &sources);
             for (at, tile) in to.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(first + at * TILE, &[], tile);
             }
@@ -297,7 +299,7 @@ impl Group {
             Some(Kind::Point(point)) => evaluate(point, &prepared.spaces[0], 0, to),
             Some(Kind::Fold(fold)) => {
                 if let Some(spaces) = &prepared.fold {
-                    fold.rows(spaces, sources(&fold.point, spaces.own(), 0), first, to);
+                    fold.rows(spaces, &sources(&fold.point, spaces.own(), 0), first, to);
                 }
             }
             Some(Kind::Normalise(normalise)) => {
@@ -314,7 +316,7 @@ impl Group {
                 }
                 let mut more = more.iter().map(Vec::as_slice);
                 let present = normalise.present.as_ref().and_then(|_| more.next());
-                normalise.rows(to, present, more.next());
+                normalise.rows(to, present, more.next().map(Each::Own));
             }
             Some(Kind::Product(product)) => {
                 let factor = |at: usize| match (read(at), member.inputs[at]) {

@@ -18,6 +18,8 @@ use super::strips;
 
 /// What comes to the same each time is kept if it has so many entries at most.
 const KEPT: usize = 1 << 18;
+/// What has so many entries or more stays an operation of its own: it may be one of a group that strips go through.
+const FUSED: usize = 1 << 14;
 /// Room for a result is kept from one time to the next if it has so many entries at most.
 const ROOM: usize = 1 << 12;
 
@@ -28,8 +30,8 @@ enum From {
     Made(usize),
     /// Handed over anew each time.
     Given(usize),
-    /// Always the same.
-    Fixed(Array),
+    /// Always the same: its numbers, where they are there.
+    Fixed(Array, Option<Buffer>),
 }
 
 /// What a [`Tape`] is told of an array that it reads and does not make.
@@ -80,13 +82,14 @@ impl Tape {
         origin: impl Fn(&Array) -> Option<Origin>,
         (precision, pool): (Precision, &Arc<Pool>),
     ) -> Option<Tape> {
-        let merged = without_common_subexpressions(arrays);
-        let merged: Option<Vec<(&Array, bool)>> = merged
-            .as_ref()
-            .map(|merged| merged.iter().zip(arrays).map(|(own, (_, asked))| (own, *asked)).collect());
-        let arrays = merged.as_deref().unwrap_or(arrays);
-        let same = computed_once(&waiting(arrays), &origin);
-        Array::force_all(&same.iter().map(|array| (array, true)).collect::<Vec<_>>(), precision, pool);
+        // Handles hold what nobody will look at: what is made anew has none.
+        let asked: Vec<(&Array, bool)> = arrays.iter().filter(|(_, asked)| *asked).copied().collect();
+        let merged = without_common_subexpressions(&asked)?;
+        let same = computed_once(&waiting(&all(&merged)), &origin);
+        Array::force_all(&all(&same), precision, pool);
+        let arrays = fused(&merged)?;
+        let arrays = all(&arrays);
+        let arrays = arrays.as_slice();
         let origin = |array: &Array| match same.iter().any(|other| other.same(array)) {
             true => Some(Origin::Fixed),
             false => origin(array),
@@ -99,7 +102,7 @@ impl Tape {
                 None if array.is_waiting() => None,
                 None => Some(match origin(array)? {
                     Origin::Given(at) => From::Given(at),
-                    Origin::Fixed => From::Fixed(array.clone()),
+                    Origin::Fixed => From::Fixed(array.clone(), array.done()),
                 }),
             }
         };
@@ -111,16 +114,14 @@ impl Tape {
             recorded.visit(&mut |array, _| sources.push(from(&std::mem::replace(array, nothing.clone()))));
             operations.push((recorded, sources.into_iter().collect::<Option<Vec<From>>>()?));
         }
-        let asked: Option<Vec<From>> =
-            arrays.iter().filter(|(_, asked)| *asked).map(|(array, _)| from(array)).collect();
-        let asked = asked?;
+        let asked = arrays.iter().map(|(array, _)| from(array)).collect::<Option<Vec<From>>>()?;
         let entries = nodes.iter().map(|node| node.array.len()).sum();
         let mut parts: Vec<Part> = units.into_iter().map(Part::of).collect();
         // Behind the last reader of a result its memory is free.
         let mut wanted = vec![false; operations.len()];
         let made = |from: &From| match from {
             From::Made(at) => Some(*at),
-            From::Given(_) | From::Fixed(_) => None,
+            From::Given(_) | From::Fixed(..) => None,
         };
         asked.iter().filter_map(made).for_each(|at| wanted[at] = true);
         for part in parts.iter_mut().rev() {
@@ -137,6 +138,12 @@ impl Tape {
         let free = operations.iter().map(|(recorded, _)| recorded.is_free()).collect();
         let (doubles, singles) = (vec![Vec::new(); operations.len()], vec![Vec::new(); operations.len()]);
         Some(Tape { operations, free, doubles, singles, parts, asked, entries, nothing })
+    }
+
+    /// How many operations there are.
+    #[cfg(test)]
+    pub(super) fn operations(&self) -> usize {
+        self.operations.len()
     }
 
     /// Does the operations on these arrays, whose numbers are there; returns what was asked for, in order.
@@ -181,7 +188,8 @@ impl Tape {
                         let (recorded, sources) = &mut operations[*at];
                         if !(free[*at] && at_work.does(*at, recorded, sources)) {
                             let buffer = at_work.done(recorded, sources, precision, nothing);
-                            at_work.made[*at] = Made::Array(Array::pooled(buffer, pool));
+                            let array = Array::pooled(buffer.clone(), pool);
+                            at_work.made[*at] = Made::Array(Some(buffer), array);
                         }
                     }
                     Work::Group(group, own) => {
@@ -195,7 +203,8 @@ impl Tape {
                             .collect();
                         strips::run::<T>(&nodes, group, pool);
                         for (node, at) in nodes.into_iter().zip(own) {
-                            at_work.made[*at] = Made::Array(node.array);
+                            let buffer = node.array.done();
+                            at_work.made[*at] = Made::Array(buffer, node.array);
                         }
                     }
                 }
@@ -216,8 +225,8 @@ enum Made<T> {
     Nothing,
     /// Numbers in the room for them.
     Numbers(Vec<T>),
-    /// An array.
-    Array(Array),
+    /// An array behind its numbers, where they are there: these are let go of first, so that its memory is free.
+    Array(Option<Buffer>, Array),
 }
 
 /// A run at work.
@@ -231,28 +240,18 @@ struct AtWork<'a, T> {
 impl<T: Number> AtWork<'_, T> {
     /// Does an operation in the room for its results, if all that it reads are numbers of the type that is computed with.
     fn does(&mut self, at: usize, recorded: &Recorded, sources: &[From]) -> bool {
-        let held: SmallVec<[Option<Buffer>; 8]> = sources
-            .iter()
-            .map(|from| match from {
-                From::Made(at) => match &self.made[*at] {
-                    Made::Array(array) => array.done(),
-                    Made::Numbers(_) | Made::Nothing => None,
-                },
-                From::Given(_) => None,
-                From::Fixed(array) => array.done(),
-            })
-            .collect();
         let mut to = std::mem::take(&mut self.room[at]);
         {
             let mut slices: SmallVec<[&[T]; 8]> = SmallVec::new();
-            for (from, held) in sources.iter().zip(&held) {
+            for from in sources {
                 let slice = match from {
                     From::Made(at) => match &self.made[*at] {
                         Made::Numbers(numbers) => Some(numbers.as_slice()),
-                        Made::Array(_) | Made::Nothing => held.as_ref().and_then(T::slice),
+                        Made::Array(buffer, _) => buffer.as_ref().and_then(T::slice),
+                        Made::Nothing => None,
                     },
                     From::Given(at) => self.given[*at].1.as_ref().and_then(T::slice),
-                    From::Fixed(_) => held.as_ref().and_then(T::slice),
+                    From::Fixed(_, buffer) => buffer.as_ref().and_then(T::slice),
                 };
                 let Some(slice) = slice else { return false };
                 slices.push(slice);
@@ -289,16 +288,19 @@ impl<T: Number> AtWork<'_, T> {
     fn array(&mut self, from: &From, nothing: &Array) -> Array {
         match from {
             From::Made(at) => {
-                let array = match std::mem::replace(&mut self.made[*at], Made::Nothing) {
+                let (buffer, array) = match std::mem::replace(&mut self.made[*at], Made::Nothing) {
                     Made::Nothing => return nothing.clone(),
-                    Made::Numbers(numbers) => Array::pooled(T::buffer(numbers), self.pool),
-                    Made::Array(array) => array,
+                    Made::Numbers(numbers) => {
+                        let buffer = T::buffer(numbers);
+                        (Some(buffer.clone()), Array::pooled(buffer, self.pool))
+                    }
+                    Made::Array(buffer, array) => (buffer, array),
                 };
-                self.made[*at] = Made::Array(array.clone());
+                self.made[*at] = Made::Array(buffer, array.clone());
                 array
             }
             From::Given(at) => self.given[*at].0.clone(),
-            From::Fixed(array) => array.clone(),
+            From::Fixed(array, _) => array.clone(),
         }
     }
 
@@ -313,7 +315,12 @@ impl<T: Number> AtWork<'_, T> {
     }
 }
 
-/// The same arrays with equal operations on equal arrays done once; `None`, if no two are equal.
+/// All of them are asked for.
+fn all(arrays: &[Array]) -> Vec<(&Array, bool)> {
+    arrays.iter().map(|array| (array, true)).collect()
+}
+
+/// The same arrays with equal operations on equal arrays done once; `None`, if an operation cannot be recorded.
 fn without_common_subexpressions(arrays: &[(&Array, bool)]) -> Option<Vec<Array>> {
     let nodes = waiting(arrays);
     // What stands for each array.
@@ -338,12 +345,35 @@ fn without_common_subexpressions(arrays: &[(&Array, bool)]) -> Option<Vec<Array>
         known.extend(key.map(|key| (key, array.clone())));
         stands.insert(node.array.name(), array);
     }
-    let different: std::collections::BTreeSet<usize> = stands.values().map(Array::name).collect();
-    if different.len() == nodes.len() {
-        return None;
-    }
-    // What nobody needs waits on.
     Some(arrays.iter().map(|(array, _)| stands.get(&array.name()).unwrap_or(array).clone()).collect())
+}
+
+/// The same arrays, where elementwise work of few results that one operation reads is part of that one: to begin an
+/// operation takes as long as some hundred results do. `None`, if an operation cannot be recorded.
+fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
+    let nodes = waiting(&all(arrays));
+    let mut readers = vec![0; nodes.len()];
+    nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|at| readers[*at] += 1);
+    let position = |array: &Array| nodes.iter().position(|node| node.array.same(array));
+    let asked: Vec<Option<usize>> = arrays.iter().map(position).collect();
+    asked.iter().flatten().for_each(|at| readers[*at] = usize::MAX);
+    // What stands for each; nobody but its only reader holds what may become part of that.
+    let mut stands: Vec<Option<Array>> = Vec::with_capacity(nodes.len());
+    for node in &nodes {
+        let (mut inputs, mut sources) = (node.inputs.iter(), Vec::new());
+        node.operation.inputs(&mut |read| {
+            let made = inputs.next().copied().flatten();
+            let stand = made.and_then(|at| match readers[at] == 1 && read.len() < FUSED {
+                true => stands[at].take(),
+                false => stands[at].clone(),
+            });
+            sources.push(stand.unwrap_or_else(|| read.clone()));
+        });
+        stands.push(Some(Recorded::of(&node.array)?.fused(sources)));
+    }
+    let own =
+        |(array, at): (&Array, &Option<usize>)| at.and_then(|at| stands[at].clone()).unwrap_or(array.clone());
+    Some(arrays.iter().zip(&asked).map(own).collect())
 }
 
 /// What reads nothing that is handed over anew, neither itself nor below, and is not too large to be kept.
@@ -416,8 +446,9 @@ mod tests {
         let (whole, square) = sum(&x, &y);
         let asked = [(&whole, true), (&square, false)];
         let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
-        assert!(whole.is_waiting() && !square.is_waiting());
+        assert!(whole.is_waiting());
         assert_eq!((tape.operations.len(), tape.entries), (1, 2));
+        assert!(matches!(tape.operations[0].1[..], [From::Given(0), From::Fixed(..)]));
         for shift in [0.0, 5.0] {
             let made = tape.run(&[numbers(&[shift, 1.0])], Precision::Double, &pool);
             assert_eq!(made[0].done().unwrap().numbers::<f64>(), [shift + 9.0, 17.0]);

@@ -1,5 +1,7 @@
 //! Every kernel against plain loops, on random shapes, views and numbers.
 
+mod tapes;
+
 use std::sync::Arc;
 
 use seeded::Stream;

@@ -39,7 +39,20 @@ pub(super) fn pack<T: Number>(
     (k, n): (usize, usize),
     to: &mut [T],
 ) {
-    let wide = wide::<T>();
+    if size_of::<T>() == 4 {
+        pack_panels::<T, SINGLE>(values, (row, column), (k, n), to);
+    } else {
+        pack_panels::<T, DOUBLE>(values, (row, column), (k, n), to);
+    }
+}
+
+fn pack_panels<T: Number, const WIDE: usize>(
+    values: &[T],
+    (row, column): (usize, usize),
+    (k, n): (usize, usize),
+    to: &mut [T],
+) {
+    let wide = WIDE;
     for (nth, panel) in to.chunks_exact_mut(k * wide).enumerate() {
         let first = nth * wide;
         let width = wide.min(n - first);
@@ -47,8 +60,14 @@ pub(super) fn pack<T: Number>(
             panel.fill(T::ZERO);
         }
         if column == 1 {
-            for (l, slots) in panel.chunks_exact_mut(wide).enumerate() {
-                slots[..width].copy_from_slice(&values[l * row + first..][..width]);
+            let (slots, _) = panel.as_chunks_mut::<WIDE>();
+            for (l, slots) in slots.iter_mut().enumerate() {
+                let from = &values[l * row + first..];
+                // Blocks of a length that is known are moved by one instruction.
+                match from.first_chunk::<WIDE>() {
+                    Some(from) if width == WIDE => *slots = *from,
+                    _ => slots[..width].copy_from_slice(&from[..width]),
+                }
             }
         } else if row == 1 {
             for j in 0..width {

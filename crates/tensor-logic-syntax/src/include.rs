@@ -153,7 +153,8 @@ impl Expansion<'_> {
                 format!("the program has more than {} MiB with all that it includes", LARGEST >> 20);
             return Err(Refusal::new(Code::TooLarge, span, message));
         }
-        Ok(text)
+        // As at the beginning of a program, a byte order mark says nothing.
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
 }
 

@@ -210,7 +210,20 @@ fn parts_of_rules() {
     let some = database.declare("some", 1, Ring::REAL);
     let next = database.declare("next", 1, Ring::REAL);
     database.insert(some, &[1, 8, 9], &[2.0, 3.0, 4.0].map(Value::real)).unwrap();
+    // No constant is left over, and no value.
+    for (constants, values) in [(&[1, 8][..], &[2.0][..]), (&[1, 8], &[2.0, 3.0, 4.0]), (&[], &[2.0])] {
+        let values: Vec<Value> = values.iter().copied().map(Value::real).collect();
+        let failure = database.insert(some, constants, &values).unwrap_err();
+        assert!(matches!(failure, Failure::Shape { .. }), "{failure:?}");
+    }
+    let pair = database.declare("pair", 2, Ring::BOOLEAN);
+    assert!(matches!(database.insert(pair, &[1, 2, 3], &[]), Err(Failure::Shape { constants: 3, .. })));
+    let none = database.declare("none", 0, Ring::BOOLEAN);
+    assert!(matches!(database.insert(none, &[1], &[]), Err(Failure::Shape { constants: 1, .. })));
     let [x, y] = [0, 1].map(Term::variable);
+    let stray = Rule::new(RelationId(77), [x], [Atom::new(some, [x]).into()]);
+    let failure = evaluate_tagged(&mut database, &[stray], &Ring::REAL, &Limits::default()).unwrap_err();
+    assert!(failure.to_string().contains("not there"), "{failure}");
     let mut rule = Rule::new(
         next,
         [y],

@@ -274,6 +274,21 @@ fn refusals() {
     let sum = Failure::NoDistribution { event: first, sum: 1.25 };
     assert_eq!(proofs.probability(atom, &[0.5, 0.75]), Err(sum));
     assert!(matches!(proofs.probability(atom, &[0.5]), Err(Failure::NoProbability { .. })));
+    // What a head denies is known before it, and what it follows from not after it.
+    for (own, of, literal) in [
+        (0, 0, Literal::FollowsNot as fn(Atom) -> Literal),
+        (1, 2, Literal::FollowsNot),
+        (1, 2, Literal::Follows),
+    ] {
+        let mut proofs = Proofs::default();
+        let fact = proofs.fact();
+        let [head, other] = [own, of].map(|stratum| proofs.atom(stratum));
+        proofs.rule(other, &[Literal::Is(fact)]);
+        proofs.rule(head, &[literal(other)]);
+        let wrong = Failure::NotStratified { head, stratum: own, of };
+        assert_eq!(proofs.probability(head, &[0.5]), Err(wrong.clone()));
+        assert_eq!(proofs.top(&[head], &|_| 1, &[0.5], &Limits::default()).err(), Some(wrong));
+    }
     let stopped = Limits { stop: &|| true, ..Limits::default() };
     // Small diagrams are made before anybody is asked; the most probable proofs ask at once.
     assert_eq!(proofs.top(&[atom], &|_| 1, &[0.5, 0.5], &stopped).err(), Some(Failure::Stopped));

@@ -237,8 +237,9 @@ pub(super) fn refusal(
             Refusal::new(Code::Overflow, place(relation), message).help("use the type real")
         }
         Failure::Interrupted => interrupted(Span::default()),
-        Failure::TooManyConstants | Failure::NotStratified { .. } | Failure::Rule { .. } => {
-            Refusal::new(Code::Budget, Span::default(), failure.to_string())
-        }
+        Failure::TooManyConstants
+        | Failure::Shape { .. }
+        | Failure::NotStratified { .. }
+        | Failure::Rule { .. } => Refusal::new(Code::Budget, Span::default(), failure.to_string()),
     }
 }

@@ -236,6 +236,14 @@ fn pair(
     let mut right: Vec<Dim> = b.dims.iter().copied().filter(|dim| a.position(*dim).is_none()).collect();
     if inner.is_empty() {
         machine.reserve_union(&[&a, &b])?;
+        // In the order of the result, where that is known of all dimensions.
+        let mut dims = [a.dims.as_slice(), &right].concat();
+        let known = !dims.contains(&Dim::ROWS) && dims.iter().all(|dim| place(dim).is_some());
+        if known {
+            dims.sort_by_key(place);
+            let shape: Vec<usize> = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
+            a = a.expanded(&dims, &shape);
+        }
         let product = binary(a, b, Binary::Multiply);
         return Ok(if what.scale == 1.0 { product } else { product.with(Binary::Multiply, what.scale) });
     }

@@ -15,16 +15,16 @@ use crate::program::{Argument, Call, Expr, IndexFn, IndexId, Operation, Range, R
 pub(super) struct Slope<'p> {
     /// q over the axes.
     incoming: &'p Expr,
-    /// The presence of x over axes of its own.
-    entry: &'p Expr,
+    /// The presence of x over axes of its own, as often as it is written.
+    entries: Vec<&'p Expr>,
     /// y over the axes.
     result: &'p Expr,
     /// x over axes of its own.
     argument: &'p Expr,
     epsilon: &'p Expr,
     axes: Vec<IndexId>,
-    /// The axes of the presence and of x.
-    own: [&'p [IndexId]; 2],
+    /// The axes of the first mean, of the second and of x.
+    own: [&'p [IndexId]; 3],
 }
 
 impl<'p> Slope<'p> {
@@ -38,11 +38,19 @@ impl<'p> Slope<'p> {
         let Expr::Product(along) = &**along else { return None };
         let [result, along] = along.as_slice() else { return None };
         let (second, Expr::Product(along)) = average(along)? else { return None };
-        let [once_more, results] = along.as_slice() else { return None };
+        // Where an entry of x may be absent, which the text alone does not tell, the second mean names its presence too.
+        let (once_more, results, more) = match along.as_slice() {
+            [once_more, results] => (once_more, results, None),
+            [once_more, results, more] => (once_more, results, Some(more)),
+            _ => return None,
+        };
         let axes = moved(read(incoming)?, read(again)?, first)?;
+        let is_presence =
+            |entry: &Expr| matches!(entry, Expr::Power(_, zero) if matches!(**zero, Expr::Number(0.0)));
         if moved(read(incoming)?, read(once_more)?, second)? != axes
             || moved(read(result)?, read(results)?, second)? != axes
-            || !matches!(entry, Expr::Power(_, zero) if matches!(**zero, Expr::Number(0.0)))
+            || !is_presence(entry)
+            || !more.is_none_or(is_presence)
         {
             return None;
         }
@@ -59,7 +67,9 @@ impl<'p> Slope<'p> {
         if !same || !alike(argument, mean, &mut pairs) {
             return None;
         }
-        Some(Slope { incoming, entry, result, argument, epsilon, axes, own: [first, third] })
+        let entries = std::iter::once(entry).chain(more).collect();
+        let own = [first, second, third];
+        Some(Slope { incoming, entries, result, argument, epsilon, axes, own })
     }
 }
 
@@ -183,7 +193,8 @@ impl Machine {
     /// The adjoint of lnorm, if an expression is one whose entries are all present over axes that are no rows.
     pub(super) fn slope(&mut self, expr: &Expr, context: &Context) -> Result<Option<Block>> {
         let Some(slope) = Slope::of(expr) else { return Ok(None) };
-        let Slope { axes, own: [entry_axes, argument_axes], .. } = &slope;
+        let Slope { axes, own, .. } = &slope;
+        let argument_axes = own[2];
         let domain = |index: &IndexId| match &self.program.index(*index).range {
             Range::Domain(domain) => Some(domain),
             Range::Tuples | Range::Computed => None,
@@ -192,15 +203,27 @@ impl Machine {
             axes.iter().zip(others).all(|(a, b)| domain(a).is_some() && domain(a) == domain(b))
         };
         let apart = axes.iter().all(|index| !context.in_rows(*index) && context.fixed(*index).is_none());
-        if !apart || !same(entry_axes) || !same(argument_axes) {
+        if !apart || !own.iter().all(|own| same(own)) {
             return Ok(None);
         }
-        if self.expr(slope.entry, context)?.mask.is_some() {
-            return Ok(None);
+        for entry in &slope.entries {
+            if self.expr(entry, context)?.mask.is_some() {
+                return Ok(None);
+            }
         }
-        let parts = [slope.argument, slope.incoming, slope.result, slope.epsilon];
-        let mut blocks: Vec<Block> = Vec::with_capacity(parts.len());
-        for part in parts {
+        let mut blocks: Vec<Block> = Vec::with_capacity(4);
+        // x in the order in which lnorm itself makes it: then it is the same operation.
+        let wanted = self.wanted.clone();
+        for (own, index) in argument_axes.iter().zip(axes) {
+            self.wanted
+                .iter_mut()
+                .filter(|dim| **dim == Dim::of(*index))
+                .for_each(|dim| *dim = Dim::of(*own));
+        }
+        let argument = self.expr(slope.argument, context);
+        self.wanted = wanted;
+        blocks.push(argument?);
+        for part in [slope.incoming, slope.result, slope.epsilon] {
             blocks.push(self.expr(part, context)?);
         }
         for (own, index) in argument_axes.iter().zip(axes) {
@@ -280,7 +303,15 @@ Z[i, d] = sin(d)
             &["Q[i, d1]", "Q[d1, i]", "X[i, d1]", "Q[i, d]"],
             &["X[i, d1]^0", "X[i, d1]", "X[d1, i]^0", "Z[i, d1]^0"],
             &["Q[i, d2]", "Q[d2, i]", "N[i, d2]"],
-            &["N[i, d2]", "N[d2, i]", "X[i, d2]", "N[i, d]"],
+            &[
+                "N[i, d2]",
+                "N[d2, i]",
+                "X[i, d2]",
+                "N[i, d]",
+                "N[i, d2] X[i, d2]^0",
+                "N[i, d2] Z[d2, i]^0",
+                "N[i, d2] X[i, d2]",
+            ],
             &["X[i, d3]", "X[d3, i]", "N[i, d3]", "(X[i, d3] + N[d3, i])", "tanh(X[i, d3])"],
             &["X[i, d4]", "X[d4, i]", "N[i, d4]", "(X[i, d4] + N[d4, i])", "tanh(X[i, d4])"],
             &["2", "4"],
@@ -310,7 +341,7 @@ Z[i, d] = sin(d)
             let goal = TensorId(goal as u32);
             let body = program.equations.iter().filter(|equation| equation.tensor == goal);
             let slope = body.flat_map(|equation| &equation.terms).any(|term| is_slope(&term.body));
-            let own = [at[0] == 0, at[2] == 0, at[3] == 0, at[4] == at[5], at[6] == 0];
+            let own = [at[0] == 0, at[2] == 0, matches!(at[3], 0 | 4 | 5), at[4] == at[5], at[6] == 0];
             // Any power of 0 is 1 where it is present, which all of these are; X[i, d1] is none.
             assert_eq!(slope, own.into_iter().all(|own| own) && at[1] != 1, "{text}");
             found += u32::from(slope);

@@ -240,6 +240,9 @@ impl Compiled {
                     "keep the most probable proofs of every tuple, with the type `topk(10)`, or allow more with --max-bytes",
                 )
             }
+            Failure::NotStratified { .. } => {
+                Refusal::new(Code::NotStratified, at, "what is denied here hangs on what denies it")
+            }
             Failure::NoProbability { event, weight } => {
                 let (at, shown) = named(event).unwrap_or((at, String::new()));
                 let message = format!("`{shown}` is {weight}, which is no probability");

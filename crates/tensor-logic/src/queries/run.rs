@@ -123,6 +123,11 @@ fn before(program: &Program, query: &Query) -> Result<()> {
             let message = format!("the goal of `@minimize` must be a scalar, and this one has rank {rank}");
             return Err(Refusal::new(Code::NotScalar, query.span, message));
         }
+        if program.tensor(query.tensor).kind == Kind::Bool {
+            let message = "the goal of `@minimize` must be a number, and this one is true or false";
+            let help = "name the loss alone, as in `Loss? @minimize(…)`";
+            return Err(Refusal::new(Code::NotScalar, query.span, message).help(help));
+        }
         if program.learnable(query.tensor).is_empty() {
             let message = "the goal depends on no parameter";
             let help = "give a parameter a start, as in `W[i] ~ normal(0, 0.1)`";

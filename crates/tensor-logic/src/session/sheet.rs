@@ -105,10 +105,11 @@ impl Sheet {
         &self.source.file
     }
 
-    /// The lines, but for empty ones at the end.
+    /// The lines, but for empty ones at the end and a mark of the byte order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        let mut start = 0;
-        self.source.text.trim_end().split_inclusive('\n').map(move |line| {
+        let text = self.source.text.trim_start_matches('\u{feff}');
+        let mut start = self.source.text.len() - text.len();
+        text.trim_end().split_inclusive('\n').map(move |line| {
             let row = Row { sheet: self, start, text: line.trim_end() };
             start += line.len();
             row

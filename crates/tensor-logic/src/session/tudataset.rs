@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use program::{Facts, program};
 
+use crate::ast::Span;
 pub use crate::session::sheet::Failure;
 use crate::session::sheet::{Row, Sheet, write_new};
 
@@ -53,7 +54,10 @@ impl DataSet {
             PathBuf::from(path)
         };
         let class_sheet = Sheet::read(&path("graph_labels"))?;
-        let classes: Vec<i64> = class_sheet.rows().map(|row| row.whole()).collect::<Result<_, _>>()?;
+        let classes: Vec<i64> = class_sheet.rows().map(|row| class(&row)).collect::<Result<_, _>>()?;
+        if classes.is_empty() {
+            return Err(class_sheet.wrong(Span { start: 0, end: 0 }, "there is no graph".to_owned()));
+        }
         let graphs = members(&Sheet::read(&path("graph_indicator"))?, &class_sheet, classes.len())?;
         let arcs = Sheet::read(&path("A"))?;
         let pairs: Vec<(Node, Node)> = arcs.rows().map(|row| arc(&row, &graphs)).collect::<Result<_, _>>()?;
@@ -133,6 +137,15 @@ impl DataSet {
             files.push(lines("NodeAttribute", &mut (1..).zip(attributes).flat_map(of_node)));
         }
         files
+    }
+}
+
+/// A class; a program lists them, and cannot write the least number of 64 bits, whose digits alone are too many.
+fn class(row: &Row<'_>) -> Result<i64, Failure> {
+    let class = row.whole()?;
+    match class.checked_neg() {
+        Some(_) => Ok(class),
+        None => Err(row.wrong(format!("a program cannot write the class {class}"))),
     }
 }
 

@@ -102,6 +102,16 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
         (5, 7),
         "NaN",
     ),
+    // What is true or false has no gradient.
+    (
+        "W ~ 0\nLoss = (W - 1)^2\nLoss, Loss? @minimize(steps=5)",
+        "not-scalar",
+        (3, 1),
+        "this one is true or false",
+    ),
+    // A type is that of all tuples.
+    ("L(A) : prob\nL(x)?", "bad-argument", (1, 3), "a type is that of all of `L`"),
+    ("L(x, 2) : count\nL(x, y)?", "bad-argument", (1, 6), "a type is that of all of `L`"),
     // Shapes that meet.
     (
         "A = \"a.npy\"\nB = \"b.npy\"\nC[i, k] = A[i, j] B[j, k]\nC?",
@@ -189,6 +199,11 @@ fn what_editors_leave_in_files_is_passed_over() {
     ]);
     let found = tl(folder.path(), &["run", "p.tl"]);
     assert_eq!(found.1, "V(x)?\n  x = Mon: 1.0\n  x = Tue: 2.0\n");
+    let folder = self::folder(&[
+        ("p.tl", b"@include(\"x.tl\")\nX?\n"),
+        ("x.tl", b"\xef\xbb\xbf@export(X)\r\nX = 3\r\n"),
+    ]);
+    assert_eq!(tl(folder.path(), &["run", "p.tl"]).1, "X?\n  3.0\n");
 }
 
 const PAIR: &str = "network n {}
@@ -282,6 +297,11 @@ fn directives_that_do_not_go_together_are_refused() {
         assert_eq!((&*code, line), ("unknown-directive", 3), "{said}");
         assert!(column > 7 && said.contains(words), "{directives}: {said}");
     }
+    // Each that is too many is named once.
+    let text = format!("X = 1\nX?{}\n", " @explain".repeat(40));
+    let place = folder(&[("a.tl", text.as_bytes())]);
+    let (code, _, said) = tl(place.path(), &["check", "a.tl"]);
+    assert_eq!((code, said.matches("stands here twice").count()), (Some(1), 39), "{said}");
     let place = folder(&[("a.tl", b"W ~ 2\nLoss = W^2\nLoss? @minimize(steps=2) @explain\n")]);
     assert_eq!(tl(place.path(), &["check", "a.tl"]).0, Some(0));
 }

@@ -104,6 +104,15 @@ const RULES: &[(&str, &str, &str)] = &[
     ("P() <- U(x), V(x)", "P()?", "Score = EmbU[i] EmbV[i]"),
     // A variable that occurs once is a place that is left out.
     ("P(x) <- R(x, y)", "P(x)?", "EmbP[i] = R(x, y) Emb[x, i]\nScore[x] = EmbP[i] Emb[x, i]"),
+    // Also where nothing says which objects there could be, as of `_`.
+    ("P(x) <- R(x, u)", "P(x)?", "EmbP[i] = R(x, y) Emb[x, i]\nScore[x] = EmbP[i] Emb[x, i]"),
+    ("P(x) <- R(x, _)", "P(x)?", "EmbP[i] = R(x, y) Emb[x, i]\nScore[x] = EmbP[i] Emb[x, i]"),
+    (
+        "P(x) <- T(u, x, _), V(v)",
+        "P(x)?",
+        "EmbP[i] = T(y, x, z) Emb[x, i]\nCount = V(y)\nScore[x] = Count EmbP[i] Emb[x, i]",
+    ),
+    ("P() <- R(u, _)", "P()?", "Score = R(x, y)"),
     // A variable of three places that is not in the head: the largest relation says which object it is.
     (
         "P(x) <- R(x, y), U(y), V(y)",

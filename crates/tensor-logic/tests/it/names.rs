@@ -217,7 +217,17 @@ fn sums_are_offered_in_both_explicit_forms() {
     assert!(sum.contains("`sum[i]((U[i] - V[i])^2)`"), "{sum}");
     assert!(sum.contains("`(sum[i](U[i]) - sum[i](V[i]))^2`"), "{sum}");
     let repeated = help("A[e] = W[e] (Y[e] - X[e, j])");
-    assert!(repeated.contains("`Y[e] - sum[j](X[e, j])`"), "{repeated}");
+    assert!(repeated.contains("`sum[j](W[e] (Y[e] - X[e, j]))`"), "{repeated}");
+    assert!(repeated.contains("`W[e] (Y[e] - sum[j](X[e, j]))`"), "{repeated}");
+    // Of one sum both warnings say the same.
+    let text = "A = (U[i] - 3)^2";
+    let both = names::warnings(text, &parse(text).0, &resolve(text).unwrap());
+    assert_eq!(both.len(), 2);
+    for warning in both {
+        let help = warning.help.unwrap();
+        assert!(help.contains("means `sum[i]((U[i] - 3)^2)`"), "{help}");
+        assert!(help.contains("other is `(sum[i](U[i]) - 3)^2`"), "{help}");
+    }
 }
 
 /// Without domains the farthest constant is the last value of a virtual place.

@@ -136,6 +136,13 @@ fn what_does_not_fit_is_refused_at_its_line() {
         ("graph_labels", "1\n-1\n", 7, "3 is none of the 2 graphs"),
         ("graph_labels", "1\n-1\n1\n-1\n1\n-1\n1\n", 7, "graph 7 has a class here, and no node"),
         ("graph_labels", "1\ntwo\n", 2, "`two` is no whole number"),
+        ("graph_labels", "", 1, "there is no graph"),
+        (
+            "graph_labels",
+            "1\n-9223372036854775808\n",
+            2,
+            "a program cannot write the class -9223372036854775808",
+        ),
         ("node_labels", "0\n1\n", 2, "2 lines for 18 nodes"),
         ("node_labels", "", 1, "0 lines for 18 nodes"),
         ("node_labels", "0, 1\n", 1, "one number stands in a line"),

@@ -325,6 +325,25 @@ fn weights_are_learned() {
     assert!(near(found[1][0], 0.8) && near(found[1][1], 0.2) && found[1][2] == 0.5, "{found:?}");
 }
 
+/// What is learned may be a probability itself, asked as a query asks for it.
+#[test]
+fn probabilities_are_goals() {
+    for (rules, goal) in [
+        ("Q() : prob\nQ() <- W", "Q()"),
+        ("Q() : topk(3)\nQ() <- W", "Q()"),
+        ("Q(x) : prob\nQ(A) <- W", "Q(A)"),
+        ("Q() : prob\n0.5 :: R(A)\nQ() <- W, R(x)", "Q()"),
+    ] {
+        let learned = |what: &str| {
+            numbers(&format!("W ~ 0.5\n{rules}\n{what}? @minimize(opt=sgd, lr=0.125, steps=2)\nW?"))
+        };
+        // Beside a tensor that reads it.
+        let (asked, read) = (learned(goal), learned(&format!("L = {goal}\nL")));
+        assert_eq!(asked, read, "{rules}");
+        assert!(asked[1][0] < 0.5, "{asked:?}");
+    }
+}
+
 /// With fewer proofs less is true, and the first is the most probable one.
 #[test]
 fn the_most_probable_proofs() {

@@ -168,16 +168,15 @@ fn either(directives: &[Directive], reports: &mut Vec<Refusal>) {
             "embed" | "minimize" => &["sample"],
             _ => &[],
         };
-        for before in earlier.iter().map(|before| before.name.text.as_str()) {
-            let message = match before == name {
-                true => format!("`@{name}` stands here twice"),
-                false if excluded.contains(&before) => {
-                    format!("`@{before}` and `@{name}` exclude each other")
-                }
-                false => continue,
-            };
-            reports.push(Refusal::new(Code::UnknownDirective, later.name.span, message));
-        }
+        // One reason is enough, whatever stands before it how often.
+        let message = earlier.iter().map(|before| before.name.text.as_str()).find_map(|before| {
+            let excludes = || format!("`@{before}` and `@{name}` exclude each other");
+            match before == name {
+                true => Some(format!("`@{name}` stands here twice")),
+                false => excluded.contains(&before).then(excludes),
+            }
+        });
+        reports.extend(message.map(|message| Refusal::new(Code::UnknownDirective, later.name.span, message)));
     }
 }
 

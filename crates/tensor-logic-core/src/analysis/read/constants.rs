@@ -21,6 +21,7 @@ pub(super) fn declared_indices(program: &Program) -> HashSet<&str> {
 /// Small letters among the arguments of facts.
 pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Refusal>) {
     match &statement.kind {
+        StatementKind::Bare { reference, kind: Some(_) } => reports.extend(typed(reference)),
         StatementKind::Bare { reference, .. }
             if reference.brackets == Brackets::Round && !reference.places.iter().all(is_index) =>
         {
@@ -38,6 +39,16 @@ pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &m
         }
         _ => {}
     }
+}
+
+/// The first place of a declaration with a type that is no index.
+fn typed(reference: &Reference) -> Option<Refusal> {
+    let place = reference.places.iter().find(|place| !is_index(place))?;
+    let tensor = &reference.name.text;
+    let message =
+        format!("a type is that of all of `{tensor}`: its places are named by indices, and this is none");
+    let report = Refusal::new(Code::BadArgument, place.span, message);
+    Some(report.help(format!("declare `{tensor}` with indices, and write facts apart, as in `R(A) = 2`")))
 }
 
 /// The first place of a parameter that is no index: its start is that of all elements.

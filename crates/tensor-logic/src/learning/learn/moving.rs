@@ -91,12 +91,15 @@ const LANES: usize = 8;
 fn squares_of<T: Copy + Into<f64> + Sync>(values: &[T]) -> f64 {
     let of_part = |part: &[T]| {
         let mut sums = [0.0; LANES];
-        for values in part.chunks(LANES) {
-            for (sum, value) in sums.iter_mut().zip(values) {
-                let value: f64 = (*value).into();
-                *sum += value * value;
-            }
+        let (chunks, rest) = part.as_chunks::<LANES>();
+        let square = |value: T| -> f64 {
+            let value: f64 = value.into();
+            value * value
+        };
+        for values in chunks {
+            (0..LANES).for_each(|lane| sums[lane] += square(values[lane]));
         }
+        sums.iter_mut().zip(rest).for_each(|(sum, value)| *sum += square(*value));
         sums.iter().sum::<f64>()
     };
     if values.len() > 2 * PART && rayon::current_num_threads() > 1 {

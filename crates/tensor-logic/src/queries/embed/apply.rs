@@ -46,6 +46,8 @@ impl Application<'_> {
             let inner = variable >= rule.candidates;
             let block = match mask {
                 Some(mask) if inner => mask.iter().map(|inside| f64::from(u8::from(*inside))).collect(),
+                // Its place is left out: it is no factor.
+                None if inner => continue,
                 _ if blocks.iter().any(|block| block.has(variable)) => continue,
                 _ => vec![1.0; self.room.objects],
             };

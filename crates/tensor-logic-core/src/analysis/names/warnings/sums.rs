@@ -141,8 +141,16 @@ impl Check<'_> {
         let Some(list) = list(&repeated) else { return };
         let content = self.quote(inner.span);
         let message = format!("{list} summed, and addends without it are repeated for each of its values");
-        let here = format!("sum[{}]({content})", indices(&repeated));
-        let there = self.apart(inner, terms, &repeated);
+        let (mut here, mut there) = (content.to_owned(), self.apart(inner, terms, &repeated));
+        // What stands around the group is summed with it.
+        let scope = repeated.iter().map(|sum| sum.scope).max_by_key(|scope| scope.end - scope.start);
+        if let Some(scope) = scope.filter(|scope| holds(*scope, group) && *scope != group) {
+            let before = self.quote(Span { start: scope.start, end: group.start });
+            let behind = self.quote(Span { start: group.end, end: scope.end });
+            here = format!("{before}({here}){behind}");
+            there = format!("{before}({there}){behind}");
+        }
+        let here = format!("sum[{}]({here})", indices(&repeated));
         let report = Warning::new(Code::Broadcast, group, message);
         self.reports.push(report.help(format!("it means `{here}`; the other is `{there}`")));
     }

@@ -1,0 +1,229 @@
+//! What tapes make of operations that are drawn, beside these one by one.
+
+use std::sync::Arc;
+
+use seeded::Stream;
+
+use super::{both, number, stream};
+use crate::{
+    Array, Binary, Buffer, Code, Fold, Folding, Layout, LnormSlope, Matrices, Normalise, Number, Origin,
+    Point, Pool, Precision, Product, Step, Tape, View,
+};
+use tensor_logic_core::function::Function;
+
+/// How the entries of an array lie, of R rows and C columns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lies {
+    ByRows,
+    ByColumns,
+    /// As one row of R C entries.
+    Flat,
+    /// One entry for each row.
+    Rows,
+    /// One entry for each column.
+    Columns,
+    One,
+}
+
+const ALL: [Lies; 6] = [Lies::ByRows, Lies::ByColumns, Lies::Flat, Lies::Rows, Lies::Columns, Lies::One];
+
+impl Lies {
+    fn shape(self, (r, c): (usize, usize)) -> Vec<usize> {
+        match self {
+            Lies::ByRows => vec![r, c],
+            Lies::ByColumns => vec![c, r],
+            Lies::Flat => vec![r * c],
+            Lies::Rows => vec![r],
+            Lies::Columns => vec![c],
+            Lies::One => Vec::new(),
+        }
+    }
+
+    fn len(self, sizes: (usize, usize)) -> usize {
+        self.shape(sizes).iter().product()
+    }
+
+    /// How far apart neighbours of a column, and of a row, lie in it.
+    fn steps(self, (r, c): (usize, usize)) -> (usize, usize) {
+        match self {
+            Lies::ByRows | Lies::Flat => (c, 1),
+            Lies::ByColumns => (1, r),
+            Lies::Rows => (1, 0),
+            Lies::Columns => (0, 1),
+            Lies::One => (0, 0),
+        }
+    }
+
+    /// How somebody whose results lie like this reads an array that lies like another: at a fixed place along what it
+    /// does not have.
+    fn view(self, array: &Array, of: Lies, sizes: (usize, usize), stream: &mut Stream) -> View {
+        let (row, column) = of.steps(sizes);
+        let (r, c) = sizes;
+        let fixed = |size: usize, stream: &mut Stream| stream.below(size as u64) as usize;
+        let (offset, steps) = match self {
+            Lies::ByRows => (0, vec![Step::By(row), Step::By(column)]),
+            Lies::ByColumns => (0, vec![Step::By(column), Step::By(row)]),
+            Lies::Flat if row == c * column => (0, vec![Step::By(column)]),
+            Lies::Flat => {
+                let map = (0..r * c).map(|at| (at / c * row + at % c * column) as u32).collect();
+                (0, vec![Step::Map(Arc::new(map), 1)])
+            }
+            Lies::Rows => (fixed(c, stream) * column, vec![Step::By(row)]),
+            Lies::Columns => (fixed(r, stream) * row, vec![Step::By(column)]),
+            Lies::One => (fixed(r, stream) * row + fixed(c, stream) * column, Vec::new()),
+        };
+        View { array: array.clone(), offset, steps }
+    }
+}
+
+type Made = (Array, Lies);
+
+/// An elementwise operation of some of these.
+fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize)) -> Point {
+    let count = 1 + stream.below(3) as usize;
+    let inputs = (0..count).map(|_| {
+        // What was made last is read most often.
+        let most = stream.below(known.len() as u64);
+        let back = stream.below(most + 1) as usize;
+        let (array, of) = &known[known.len() - 1 - back];
+        lies.view(array, *of, sizes, stream)
+    });
+    let inputs: Vec<View> = inputs.collect();
+    let mut code = vec![Code::Load(0)];
+    for at in 1..count {
+        code.push(Code::Load(at));
+        match stream.below(3) {
+            0 => code.extend([Code::Negate, Code::Binary(Binary::Add)]),
+            1 => code.push(Code::Binary(Binary::Multiply)),
+            _ => code.push(Code::Binary(Binary::Add)),
+        }
+    }
+    match stream.below(6) {
+        0 => code.push(Code::Call(Function::Tanh, 1)),
+        1 => code.push(Code::Negate),
+        2 => code.extend([Code::Number(0.0), Code::Binary(Binary::Add)]),
+        3 => code.extend([Code::Number(0.5), Code::Binary(Binary::Multiply)]),
+        _ => {}
+    }
+    Point { shape: lies.shape(sizes), inputs, code, truth: false }
+}
+
+/// One operation more.
+fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made {
+    let (r, c) = sizes;
+    match stream.below(12) {
+        0 => {
+            let (x, y) =
+                (point(stream, known, Lies::ByRows, sizes), point(stream, known, Lies::ByRows, sizes));
+            let argument = point(stream, known, Lies::ByRows, sizes);
+            let epsilon = epsilon(stream, sizes);
+            let slope = LnormSlope { argument, incoming: x, result: y, epsilon, along: c };
+            (Array::of(r * c, slope), Lies::ByRows)
+        }
+        1 | 2 => {
+            let values = point(stream, known, Lies::ByRows, sizes);
+            let epsilon = (stream.below(2) == 0).then(|| epsilon(stream, sizes));
+            let layout = Layout { groups: None, kept: r, along: c };
+            (Array::of(r * c, Normalise { values, present: None, epsilon, layout }), Lies::ByRows)
+        }
+        3 | 4 => {
+            let (lies, kept) =
+                [(Lies::ByRows, Lies::Rows), (Lies::ByColumns, Lies::Columns)][stream.below(2) as usize];
+            let folding = [Folding::Sum, Folding::Larger][stream.below(2) as usize];
+            let fold = Fold { point: point(stream, known, lies, sizes), kept: 1, folding };
+            (Array::of(kept.len(sizes), fold), kept)
+        }
+        5 => {
+            // Rows by rows, so that it is R × R, of which a row is read: all others are by R and C.
+            let whole = |known: &[Made]| {
+                let found = known.iter().rev().find(|(_, lies)| matches!(lies, Lies::ByRows | Lies::Flat));
+                found.map(|(array, _)| array.clone())
+            };
+            let Some(array) = whole(known) else { return operation(stream, &known[..1], sizes) };
+            let lies =
+                |row, column| Matrices { array: array.clone(), offset: 0, batch: Vec::new(), row, column };
+            let (batch, scale) = (Vec::new(), 0.25);
+            let product = Product { batch, m: r, k: c, n: r, a: lies(c, 1), b: lies(1, c), scale };
+            let square = Array::of(r * r, product);
+            let view = View { array: square, offset: 0, steps: vec![Step::By(r + 1)] };
+            (Array::of(r, Point::of(vec![r], view)), Lies::Rows)
+        }
+        _ => {
+            let lies = ALL[stream.below(6) as usize];
+            (Array::of(lies.len(sizes), point(stream, known, lies, sizes)), lies)
+        }
+    }
+}
+
+/// The same for all entries, or one for each.
+fn epsilon(stream: &mut Stream, sizes: (usize, usize)) -> Point {
+    let lies = [Lies::One, Lies::One, Lies::Columns][stream.below(3) as usize];
+    let array = Array::doubles((0..lies.len(sizes)).map(|at| 0.125 * (at + 1) as f64).collect());
+    let view = Lies::ByRows.view(&array, lies, sizes, stream);
+    Point::of(Lies::ByRows.shape(sizes), view)
+}
+
+/// Operations on what is given, the same for the same stream.
+fn drawn(mut stream: Stream, given: &[Made], sizes: (usize, usize)) -> Vec<Made> {
+    let mut known = given.to_vec();
+    for _ in 0..3 + stream.below(9) {
+        let next = operation(&mut stream, &known, sizes);
+        known.push(next);
+    }
+    known.split_off(given.len())
+}
+
+fn tapes<T: Number>(precision: Precision) {
+    let family = || seeded::Family::new("tensor-logic/kernels", "drawn tapes", seeded::test_seed());
+    let mut stream = stream("tapes");
+    let (mut taken_in, mut operations) = (0, 0);
+    for round in 0..400 {
+        let sizes = (1 + stream.below(9) as usize, 1 + stream.below(20) as usize);
+        let lies = [Lies::ByRows, ALL[stream.below(6) as usize]];
+        let mut given = || -> Vec<Made> {
+            lies.map(|lies| {
+                let values = (0..lies.len(sizes)).map(|_| T::of(number(&mut stream, false))).collect();
+                (Array::given(T::buffer(values)), lies)
+            })
+            .to_vec()
+        };
+        let numbers = [given(), given(), given()];
+        let pool = Arc::new(Pool::default());
+        let made = drawn(family().stream(round), &numbers[0], sizes);
+        let asked: Vec<bool> = (1..=made.len()).map(|at| at == made.len() || stream.below(4) == 0).collect();
+        let listed: Vec<(&Array, bool)> =
+            made.iter().zip(&asked).map(|((array, _), asked)| (array, *asked)).collect();
+        let origin = |array: &Array| match numbers[0].iter().position(|(given, _)| given.same(array)) {
+            Some(at) => Some(Origin::Given(at)),
+            None => Some(Origin::Fixed),
+        };
+        let before = listed.iter().filter(|(array, _)| array.is_waiting()).count();
+        let mut tape = Tape::of(&listed, origin, (precision, &pool)).unwrap();
+        operations += before;
+        taken_in += before.saturating_sub(tape.operations());
+        for numbers in [&numbers[0], &numbers[1], &numbers[2], &numbers[0]] {
+            let arrays: Vec<Array> = numbers.iter().map(|(array, _)| array.clone()).collect();
+            let found = tape.run(&arrays, precision, &pool);
+            // Each by itself.
+            let alone = drawn(family().stream(round), numbers, sizes);
+            let pool = Arc::new(Pool::default());
+            let wanted: Vec<Buffer> = alone.iter().map(|(array, _)| array.force(precision, &pool)).collect();
+            let wanted = wanted.iter().zip(&asked).filter(|(_, asked)| **asked);
+            assert_eq!(found.len(), asked.iter().filter(|asked| **asked).count());
+            for (found, (wanted, _)) in found.iter().zip(wanted) {
+                let (found, wanted) = (found.done().unwrap().numbers::<f64>(), wanted.numbers::<f64>());
+                let same = |(x, y): (&f64, &f64)| x == y || x.is_nan() && y.is_nan();
+                assert!(
+                    found.len() == wanted.len() && found.iter().zip(&wanted).all(same),
+                    "{round}: {found:?} instead of {wanted:?}\n{made:?}"
+                );
+            }
+        }
+    }
+    assert!(taken_in > operations / 10, "of {operations} operations {taken_in} became part of others");
+}
+
+#[test]
+fn operations_that_take_others_in_have_the_bits_of_both() {
+    both(tapes::<f64>, tapes::<f32>);
+}
