@@ -184,6 +184,8 @@ impl Machine {
         let mut slow = Slow { linear: numeric, ..Slow::default() };
         let boolean = matches!(component.class, Class::Closure) && self.boolean(component);
         for rounds in 1.. {
+            // Small operations do not ask.
+            self.stop.check(self.head)?;
             let before = if boolean { self.reached(component) } else { 0 };
             let mut states = Vec::new();
             for id in &component.tensors {
@@ -218,7 +220,6 @@ impl Machine {
                 if let Some(solved) = self.solved(component, (&old, &new), parameters) {
                     component.tensors.iter().zip(solved).for_each(|(id, stored)| self.store(*id, stored));
                 }
-                self.stop.check(self.head)?;
             }
             let within = match component.class {
                 Class::Plain | Class::Stepped(_) => true,

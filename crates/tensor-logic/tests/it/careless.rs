@@ -111,7 +111,7 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     ),
     // A type is that of all tuples.
     ("L(A) : prob\nL(x)?", "bad-argument", (1, 3), "a type is that of all of `L`"),
-    ("L(x, 2) : count\nL(x, y)?", "bad-argument", (1, 6), "a type is that of all of `L`"),
+    ("L(2, B) : count\nL(x, y)?", "bad-argument", (1, 3), "a type is that of all of `L`"),
     // Shapes that meet.
     (
         "A = \"a.npy\"\nB = \"b.npy\"\nC[i, k] = A[i, j] B[j, k]\nC?",

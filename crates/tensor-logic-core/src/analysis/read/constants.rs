@@ -21,7 +21,11 @@ pub(super) fn declared_indices(program: &Program) -> HashSet<&str> {
 /// Small letters among the arguments of facts.
 pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Refusal>) {
     match &statement.kind {
-        StatementKind::Bare { reference, kind: Some(_) } => reports.extend(typed(reference)),
+        StatementKind::Bare { reference, kind: Some(_) }
+            if reference.places.iter().all(walk::is_constant) =>
+        {
+            reports.extend(typed(reference));
+        }
         StatementKind::Bare { reference, .. }
             if reference.brackets == Brackets::Round && !reference.places.iter().all(is_index) =>
         {
