@@ -190,6 +190,13 @@ pub(crate) fn table_blocks(
     }
 }
 
+/// Where the tile of this cube stands among the tiles. Each head begins with another one: a device deals cubes out in turns, and
+/// tiles of the same place in their sequences, which take equally long, would all go to the same multiprocessors.
+#[cube]
+fn own_tile() -> usize {
+    (((CUBE_POS_X + CUBE_POS_Y) % CUBE_COUNT_X) * 4u32) as usize
+}
+
 /// Rows `at ..` of one part of x into shared memory, [TILE, size]; 0 beyond `end`.
 #[cube]
 fn fetch(
@@ -201,14 +208,46 @@ fn fetch(
     offset: u32,
     #[comptime] size: u32,
 ) {
-    for e in range_stepped(UNIT_POS, TILE * size, TILE) {
-        let r = at + e / size;
-        let mut value = 0.0f32;
-        if r < end {
-            value = x[(r * stride + offset + e % size) as usize];
+    // A unit has as many entries as a head is wide. So many are under way together: one after the other they are what a
+    // tile waits for most.
+    let together = comptime!(if size.is_multiple_of(16) {
+        16u32
+    } else if size.is_multiple_of(8) {
+        8u32
+    } else {
+        1u32
+    });
+    for batch in 0..comptime!(size / together) {
+        let mut values = Array::<f32>::new(comptime!(together as usize));
+        #[unroll]
+        for i in 0..together {
+            let e = (batch * together + i) * TILE + UNIT_POS;
+            let r = at + e / size;
+            let inside = r < end;
+            let value = x[(select(inside, r, at) * stride + offset + e % size) as usize];
+            values[i as usize] = select(inside, value, 0.0f32);
         }
-        to[e as usize] = value;
+        #[unroll]
+        for i in 0..together {
+            to[((batch * together + i) * TILE + UNIT_POS) as usize] = values[i as usize];
+        }
     }
+}
+
+/// Σ x·y over a row of y that begins at `at`, in four sums, so that a unit waits for none of its additions.
+#[cube]
+fn dot(x: &Array<f32>, y: &SharedMemory<f32>, at: u32, #[comptime] size: u32) -> f32 {
+    let mut sums = Array::<f32>::new(4usize);
+    #[unroll]
+    for i in 0..4u32 {
+        sums[i as usize] = 0.0f32;
+    }
+    #[unroll]
+    for c in 0..size {
+        let i = comptime!((c % 4) as usize);
+        sums[i] = fma(x[c as usize], y[(at + c) as usize], sums[i]);
+    }
+    (sums[0usize] + sums[1usize]) + (sums[2usize] + sums[3usize])
 }
 
 /// context ← softmax(q·kᵀ/√size)·v, and of each row and head the logarithm of its sum. `tiles` has for each tile the first
@@ -235,7 +274,7 @@ pub(crate) fn forward(
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -276,11 +315,7 @@ pub(crate) fn forward(
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
             for j in t..last {
                 let at = (j - t) * size;
-                let mut score = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(q[c as usize], keys[(at + c) as usize], score);
-                }
+                let mut score = dot(&q, &keys, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
@@ -365,7 +400,7 @@ pub(crate) fn backward_queries(
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -423,13 +458,8 @@ pub(crate) fn backward_queries(
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
             for j in t..last {
                 let at = (j - t) * size;
-                let mut score = 0.0f32;
-                let mut slant = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(q[c as usize], keys[(at + c) as usize], score);
-                    slant = fma(g[c as usize], values[(at + c) as usize], slant);
-                }
+                let mut score = dot(&q, &keys, at, size);
+                let mut slant = dot(&g, &values, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
@@ -494,7 +524,7 @@ pub(crate) fn backward_keys(
     let mut row_sums = SharedMemory::<f32>::new(TILE as usize);
     let mut row_along = SharedMemory::<f32>::new(TILE as usize);
     let mut row_keys = SharedMemory::<u32>::new(TILE as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -549,13 +579,8 @@ pub(crate) fn backward_keys(
             for i in from..last {
                 let of_tile = i - t;
                 let at = of_tile * size;
-                let mut score = 0.0f32;
-                let mut slant = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(k[c as usize], queries[(at + c) as usize], score);
-                    slant = fma(v[c as usize], gradients[(at + c) as usize], slant);
-                }
+                let mut score = dot(&k, &queries, at, size);
+                let mut slant = dot(&v, &gradients, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(i - j);
                 }
