@@ -400,11 +400,12 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         (16, true, true, all_of_it),
     ] {
         let of_tiles = || settings(attention::TILE);
+        let of_shared_tiles = || settings(attention::TILE * attention::shares(knows));
         let kinds = || attention::KindsCompilationArg { count: (), from: (), hidden: (), values: () };
         let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };
         let name = |part: &str| format!("attention_{part}_{size}");
         let made = attention::forward::Forward::<WgpuRuntime>::new(
-            of_tiles(),
+            of_shared_tiles(),
             c(),
             a(),
             a(),
@@ -421,10 +422,11 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
+            attention::shares(knows),
         );
         add(&name("forward"), Box::new(made));
         let made = attention::backward_queries::BackwardQueries::<WgpuRuntime>::new(
-            of_tiles(),
+            of_shared_tiles(),
             c(),
             a(),
             a(),
@@ -443,10 +445,11 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
+            attention::shares(knows),
         );
         add(&name("backward_queries"), Box::new(made));
         let made = attention::backward_keys::BackwardKeys::<WgpuRuntime>::new(
-            of_tiles(),
+            of_shared_tiles(),
             c(),
             a(),
             a(),
@@ -464,6 +467,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
+            attention::shares(knows),
         );
         add(&name("backward_keys"), Box::new(made));
         let made = attention::newest::Newest::<WgpuRuntime>::new(

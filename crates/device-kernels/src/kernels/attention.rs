@@ -7,8 +7,14 @@ use cubecl::prelude::*;
 use super::arithmetic::{drop_factor, exponential, row_key};
 use super::rows::{Masks, entry};
 
-/// Rows of a tile, and units of a cube.
+/// Rows of a tile.
 pub(crate) const TILE: u32 = 32;
+
+/// Units that share a row out, each with every second of what it looks at: a device has few tiles, and a unit's way through a long
+/// sequence is what all wait for. Sums by relation have room for one unit.
+pub(crate) fn shares(knows: Knows) -> u32 {
+    if knows == Knows::default() { 2 } else { 1 }
+}
 
 /// What attention is told.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
@@ -199,6 +205,7 @@ fn own_tile() -> usize {
 
 /// Rows `at ..` of one part of x into shared memory, [TILE, size]; 0 beyond `end`.
 #[cube]
+#[expect(clippy::too_many_arguments, reason = "a part of a kernel")]
 fn fetch(
     x: &Array<f32>,
     to: &mut SharedMemory<f32>,
@@ -207,29 +214,68 @@ fn fetch(
     stride: u32,
     offset: u32,
     #[comptime] size: u32,
+    #[comptime] shares: u32,
 ) {
-    // A unit has as many entries as a head is wide. So many are under way together: one after the other they are what a
-    // tile waits for most.
-    let together = comptime!(if size.is_multiple_of(16) {
+    // So many are under way together: one after the other they are what a tile waits for.
+    let own = comptime!(size.div_ceil(shares));
+    let together = comptime!(if own.is_multiple_of(16) {
         16u32
-    } else if size.is_multiple_of(8) {
+    } else if own.is_multiple_of(8) {
         8u32
     } else {
         1u32
     });
-    for batch in 0..comptime!(size / together) {
+    let units = comptime!(TILE * shares);
+    for batch in 0..comptime!(own / together) {
         let mut values = Array::<f32>::new(comptime!(together as usize));
         #[unroll]
         for i in 0..together {
-            let e = (batch * together + i) * TILE + UNIT_POS;
+            let e = (batch * together + i) * units + UNIT_POS;
             let r = at + e / size;
-            let inside = r < end;
+            let inside = (r < end) && (e < TILE * size);
             let value = x[(select(inside, r, at) * stride + offset + e % size) as usize];
             values[i as usize] = select(inside, value, 0.0f32);
         }
         #[unroll]
         for i in 0..together {
-            to[((batch * together + i) * TILE + UNIT_POS) as usize] = values[i as usize];
+            let e = (batch * together + i) * units + UNIT_POS;
+            if comptime!(size.is_multiple_of(shares)) || e < TILE * size {
+                to[e as usize] = values[i as usize];
+            }
+        }
+    }
+}
+
+/// Where entry c of this unit's row stands in [TILE, size], where all rows are put down at once: neighbouring rows begin in other
+/// banks.
+#[cube]
+fn aside(c: u32, #[comptime] size: u32) -> usize {
+    let row = UNIT_POS % TILE;
+    (row * size + (c + row) % size) as usize
+}
+
+/// What the second unit of a row has summed is added to what the first has, of all rows at once.
+#[cube]
+fn put_together(
+    sums: &mut Array<f32>,
+    room: &mut SharedMemory<f32>,
+    #[comptime] size: u32,
+    #[comptime] shares: u32,
+) {
+    if comptime!(shares > 1) {
+        sync_cube();
+        #[unroll]
+        for c in 0..size {
+            if UNIT_POS >= TILE {
+                room[aside(c, size)] = sums[c as usize];
+            }
+        }
+        sync_cube();
+        #[unroll]
+        for c in 0..size {
+            if UNIT_POS < TILE {
+                sums[c as usize] += room[aside(c, size)];
+            }
         }
     }
 }
@@ -271,9 +317,12 @@ pub(crate) fn forward(
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
     #[comptime] knows: Knows,
+    #[comptime] shares: u32,
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut peaks = SharedMemory::<f32>::new(TILE as usize);
+    let mut weights = SharedMemory::<f32>::new(TILE as usize);
     let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
@@ -283,7 +332,8 @@ pub(crate) fn forward(
     let width = form.heads * size;
     let stride = 3u32 * width;
     let offset = head * size;
-    let r = first + UNIT_POS;
+    let r = first + UNIT_POS % TILE;
+    let share = UNIT_POS / TILE;
     let active = r < end;
 
     let mut q = Array::<f32>::new(size as usize);
@@ -308,12 +358,12 @@ pub(crate) fn forward(
     let seen = select(first + TILE < end, first + TILE, end);
     for t in range_stepped(begin, seen, TILE) {
         sync_cube();
-        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
-        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size, shares);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size, shares);
         sync_cube();
         if active {
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
-            for j in t..last {
+            for j in range_stepped(t + share, last, shares) {
                 let at = (j - t) * size;
                 let mut score = dot(&q, &keys, at, size);
                 if penalised {
@@ -342,7 +392,38 @@ pub(crate) fn forward(
             }
         }
     }
-    if active {
+    if comptime!(shares > 1) {
+        let row = (UNIT_POS % TILE) as usize;
+        if share == 1u32 {
+            peaks[row] = largest;
+            weights[row] = sum;
+        }
+        sync_cube();
+        if share == 0u32 {
+            let other = peaks[row];
+            let higher = select(other > largest, other, largest);
+            let fade = exponential(largest - higher);
+            // Of a sequence's first row the second unit has seen nothing, and its weight is 0.
+            let weight = exponential(other - higher);
+            sum = fma(sum, fade, weights[row] * weight);
+            largest = higher;
+            #[unroll]
+            for c in 0..size {
+                out[c as usize] *= fade;
+            }
+            peaks[row] = weight;
+        }
+        sync_cube();
+        if share == 1u32 {
+            let weight = peaks[row];
+            #[unroll]
+            for c in 0..size {
+                out[c as usize] *= weight;
+            }
+        }
+        put_together(&mut out, &mut keys, size, shares);
+    }
+    if active && share == 0u32 {
         let inverse = 1.0f32 / sum;
         #[unroll]
         for c in 0..size {
@@ -397,6 +478,7 @@ pub(crate) fn backward_queries(
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
     #[comptime] knows: Knows,
+    #[comptime] shares: u32,
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
@@ -409,7 +491,8 @@ pub(crate) fn backward_queries(
     let width = form.heads * size;
     let stride = 3u32 * width;
     let offset = head * size;
-    let r = first + UNIT_POS;
+    let r = first + UNIT_POS % TILE;
+    let share = UNIT_POS / TILE;
     let active = r < end;
 
     let mut q = Array::<f32>::new(size as usize);
@@ -451,12 +534,12 @@ pub(crate) fn backward_queries(
     let seen = select(first + TILE < end, first + TILE, end);
     for t in range_stepped(begin, seen, TILE) {
         sync_cube();
-        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
-        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size, shares);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size, shares);
         sync_cube();
         if active {
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
-            for j in t..last {
+            for j in range_stepped(t + share, last, shares) {
                 let at = (j - t) * size;
                 let mut score = dot(&q, &keys, at, size);
                 let mut slant = dot(&g, &values, at, size);
@@ -490,7 +573,8 @@ pub(crate) fn backward_queries(
             }
         }
     }
-    if active {
+    put_together(&mut dq, &mut keys, size, shares);
+    if active && share == 0u32 {
         #[unroll]
         for c in 0..size {
             dqkv[(r * stride + offset + c) as usize] = dq[c as usize] * form.scale;
@@ -518,6 +602,7 @@ pub(crate) fn backward_keys(
     #[comptime] penalised: bool,
     #[comptime] dropped: bool,
     #[comptime] knows: Knows,
+    #[comptime] shares: u32,
 ) {
     let mut queries = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut gradients = SharedMemory::<f32>::new((TILE * size) as usize);
@@ -533,7 +618,8 @@ pub(crate) fn backward_keys(
     let width = form.heads * size;
     let stride = 3u32 * width;
     let offset = head * size;
-    let j = first + UNIT_POS;
+    let j = first + UNIT_POS % TILE;
+    let share = UNIT_POS / TILE;
     let active = j < end;
 
     let mut k = Array::<f32>::new(size as usize);
@@ -561,10 +647,10 @@ pub(crate) fn backward_keys(
     let half = form.rows * form.heads * kinds.count;
     for t in range_stepped(first, end, TILE) {
         sync_cube();
-        fetch(qkv, &mut queries, t, end, stride, offset, size);
-        fetch(dcontext, &mut gradients, t, end, width, offset, size);
+        fetch(qkv, &mut queries, t, end, stride, offset, size, shares);
+        fetch(dcontext, &mut gradients, t, end, width, offset, size, shares);
         let mine = t + UNIT_POS;
-        if mine < end {
+        if share == 0u32 && mine < end {
             row_sums[UNIT_POS as usize] = sums[(head * form.rows + mine) as usize];
             row_along[UNIT_POS as usize] = along[(head * form.rows + mine) as usize];
             if dropped {
@@ -576,7 +662,7 @@ pub(crate) fn backward_keys(
         if active {
             let from = select(t > j, t, j);
             let last = select(t + TILE < end, t + TILE, end);
-            for i in from..last {
+            for i in range_stepped(from + share, last, shares) {
                 let of_tile = i - t;
                 let at = of_tile * size;
                 let mut score = dot(&k, &queries, at, size);
@@ -608,7 +694,9 @@ pub(crate) fn backward_keys(
             }
         }
     }
-    if active {
+    put_together(&mut dk, &mut queries, size, shares);
+    put_together(&mut dv, &mut gradients, size, shares);
+    if active && share == 0u32 {
         #[unroll]
         for c in 0..size {
             dqkv[(j * stride + width + offset + c) as usize] = dk[c as usize] * form.scale;

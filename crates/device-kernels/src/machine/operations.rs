@@ -300,7 +300,7 @@ impl<R: Runtime> Machine for On<R> {
             self,
             attention::forward,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE,
+            attention::TILE * attention::shares(knows),
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -316,6 +316,7 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
+            attention::shares(knows),
         );
         Ok(())
     }
@@ -356,7 +357,7 @@ impl<R: Runtime> Machine for On<R> {
             self,
             attention::backward_queries,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE,
+            attention::TILE * attention::shares(knows),
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -374,13 +375,14 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
+            attention::shares(knows),
         );
         let (_, _, kinds, _) = self.kinds(relations);
         launch!(
             self,
             attention::backward_keys,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE,
+            attention::TILE * attention::shares(knows),
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -397,6 +399,7 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
+            attention::shares(knows),
         );
         if let Some(of) = relations {
             self.tables_backward(of, form, (qkv, dcontext, dqkv), &by_number, gradient);
