@@ -11,7 +11,7 @@ use cubecl::{Compiler, CubeDim};
 
 use crate::error::{Refusal, Result};
 use crate::kernels::rows::{MasksCompilationArg, UNITS};
-use crate::kernels::{attention, mma, product, rows, update};
+use crate::kernels::{attention, fragments, mma, product, rows, update};
 use crate::sixteen::Sixteen;
 
 /// HIP's C++ of every kernel in the forms that a model launches, with its name; those for tensor cores are left out: they
@@ -100,7 +100,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
                 add($name, Box::new(made));
             };
         }
-        type OnCores<E> = product::product_on_cores::ProductOnCores<E, WgpuRuntime>;
+        type OnCores<E> = fragments::product_on_cores::ProductOnCores<E, WgpuRuntime>;
         let on_cores = |of: Sixteen| format!("{name}_{}{ON_CORES}", of.name());
         for (tile, whole) in
             [(product::SMALL, false), (product::LARGE, false), (product::LARGE_OF_VECTORS, true)]
@@ -109,8 +109,8 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             let name = format!("{name}_{}_{}", tile.side, tile.depth);
             kernel!(&name, tile.units(), product::product::Product<WgpuRuntime>, tile, None, all);
         }
-        kernel!(&on_cores(Sixteen::Bf16), product::UNITS, OnCores<half::bf16>, 32);
-        kernel!(&on_cores(Sixteen::F16), product::UNITS, OnCores<half::f16>, 32);
+        kernel!(&on_cores(Sixteen::Bf16), fragments::UNITS, OnCores<half::bf16>, 32);
+        kernel!(&on_cores(Sixteen::F16), fragments::UNITS, OnCores<half::f16>, 32);
         type ByMma<E> = mma::product_by_mma::ProductByMma<E, WgpuRuntime>;
         let [large, small] = mma::TILES;
         for (tile, what) in [(large, true), (small, true), (small, false)] {
@@ -400,12 +400,11 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         (16, true, true, all_of_it),
     ] {
         let of_tiles = || settings(attention::TILE);
-        let of_shared_tiles = || settings(attention::TILE * attention::shares(knows));
         let kinds = || attention::KindsCompilationArg { count: (), from: (), hidden: (), values: () };
         let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };
         let name = |part: &str| format!("attention_{part}_{size}");
         let made = attention::forward::Forward::<WgpuRuntime>::new(
-            of_shared_tiles(),
+            of_tiles(),
             c(),
             a(),
             a(),
@@ -422,11 +421,10 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
-            attention::shares(knows),
         );
         add(&name("forward"), Box::new(made));
         let made = attention::backward_queries::BackwardQueries::<WgpuRuntime>::new(
-            of_shared_tiles(),
+            of_tiles(),
             c(),
             a(),
             a(),
@@ -445,11 +443,10 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
-            attention::shares(knows),
         );
         add(&name("backward_queries"), Box::new(made));
         let made = attention::backward_keys::BackwardKeys::<WgpuRuntime>::new(
-            of_shared_tiles(),
+            settings(attention::TILE * attention::SHARES),
             c(),
             a(),
             a(),
@@ -467,7 +464,6 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             penalised,
             dropped,
             knows,
-            attention::shares(knows),
         );
         add(&name("backward_keys"), Box::new(made));
         let made = attention::newest::Newest::<WgpuRuntime>::new(

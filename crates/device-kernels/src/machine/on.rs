@@ -13,7 +13,7 @@ use super::{Buffer, Masks, Products};
 use crate::error::{Refusal, Result};
 use crate::faults::Faults;
 use crate::kernels::rows::{MasksLaunch, UNITS};
-use crate::kernels::{mma, product};
+use crate::kernels::{fragments, mma};
 use crate::sixteen::Sixteen;
 
 /// How long a reading waits for what was handed over before it. An update takes seconds where it takes longest, on a driver for
@@ -210,7 +210,7 @@ fn cores<R: Runtime>(client: &ComputeClient<R>) -> Cores {
     Cores {
         plane,
         fragments: Sixteen::ALL
-            .map(|made_of| matmul.cmma.contains(&config(made_of, product::FRAGMENT as u32))),
+            .map(|made_of| matmul.cmma.contains(&config(made_of, fragments::FRAGMENT as u32))),
         mma: Sixteen::ALL.map(|made_of| {
             plane == mma::PLANE
                 && matmul.mma.contains(&config(made_of, 8))

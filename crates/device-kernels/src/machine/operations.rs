@@ -300,7 +300,7 @@ impl<R: Runtime> Machine for On<R> {
             self,
             attention::forward,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE * attention::shares(knows),
+            attention::TILE,
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -316,7 +316,6 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
-            attention::shares(knows),
         );
         Ok(())
     }
@@ -357,7 +356,7 @@ impl<R: Runtime> Machine for On<R> {
             self,
             attention::backward_queries,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE * attention::shares(knows),
+            attention::TILE,
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -375,14 +374,13 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
-            attention::shares(knows),
         );
         let (_, _, kinds, _) = self.kinds(relations);
         launch!(
             self,
             attention::backward_keys,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE * attention::shares(knows),
+            attention::TILE * attention::SHARES,
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),
@@ -399,7 +397,6 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
             knows,
-            attention::shares(knows),
         );
         if let Some(of) = relations {
             self.tables_backward(of, form, (qkv, dcontext, dqkv), &by_number, gradient);

@@ -4,7 +4,7 @@ use cubecl::prelude::*;
 
 use super::on::On;
 use super::{Buffer, Machine, Part, Products};
-use crate::kernels::{mma, product};
+use crate::kernels::{fragments, mma, product};
 use crate::sixteen::Sixteen;
 
 /// Small tiles that a product is cut into along its terms if it has fewer, and the fewest terms of a part.
@@ -112,10 +112,12 @@ impl<R: Runtime> On<R> {
                 }
             }
             Products::OnCores(of) if fragments => {
-                let (side, units, plane) = ([product::SIDE; 2], product::UNITS, self.cores.plane);
+                let (side, units, plane) = ([fragments::SIDE; 2], fragments::UNITS, self.cores.plane);
                 match of {
-                    Sixteen::Bf16 => multiply!(product::product_on_cores, [half::bf16], side, units, [plane]),
-                    Sixteen::F16 => multiply!(product::product_on_cores, [half::f16], side, units, [plane]),
+                    Sixteen::Bf16 => {
+                        multiply!(fragments::product_on_cores, [half::bf16], side, units, [plane])
+                    }
+                    Sixteen::F16 => multiply!(fragments::product_on_cores, [half::f16], side, units, [plane]),
                 }
             }
             Products::Single | Products::OnCores(_) | Products::Rounded(_) => {
