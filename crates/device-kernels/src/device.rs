@@ -139,7 +139,7 @@ mod graphics {
     use super::{Found, ToLose, none, refused};
     use crate::error::Result;
     use crate::faults::Faults;
-    use crate::kernels::product::{SIDES, shared_bytes};
+    use crate::kernels::product;
     use crate::machine::{Machine, On};
 
     /// The driver's interface.
@@ -213,7 +213,7 @@ mod graphics {
             (
                 "bytes of shared memory",
                 limits.max_compute_workgroup_storage_size,
-                shared_bytes(SIDES[0]) as u32,
+                product::SMALL.shared_bytes() as u32,
             ),
         ];
         let short = needed.iter().find(|(_, has, needs)| has < needs);

@@ -11,7 +11,7 @@ use cubecl::{Compiler, CubeDim};
 
 use crate::error::{Refusal, Result};
 use crate::kernels::rows::{MasksCompilationArg, UNITS};
-use crate::kernels::{attention, product, rows, update};
+use crate::kernels::{attention, fragments, mma, product, rows, update};
 use crate::sixteen::Sixteen;
 
 /// HIP's C++ of every kernel in the forms that a model launches, with its name; those for tensor cores are left out: they
@@ -78,9 +78,9 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         let place = || product::PlaceCompilationArg { at: (), stride: () };
         // A macro: what tensor cores multiply is a type, which only their kernel has.
         macro_rules! kernel {
-            ($name:expr, $kernel:ty, $($how:expr),*) => {
+            ($name:expr, $units:expr, $kernel:ty, $($how:expr),*) => {
                 let made = <$kernel>::new(
-                    settings(product::UNITS),
+                    settings($units),
                     c(),
                     a(),
                     a(),
@@ -100,13 +100,31 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
                 add($name, Box::new(made));
             };
         }
-        type OnCores<E> = product::product_on_cores::ProductOnCores<E, WgpuRuntime>;
+        type OnCores<E> = fragments::product_on_cores::ProductOnCores<E, WgpuRuntime>;
         let on_cores = |of: Sixteen| format!("{name}_{}{ON_CORES}", of.name());
-        for side in product::SIDES {
-            kernel!(&format!("{name}_{side}"), product::product::Product<WgpuRuntime>, side, None);
+        for (tile, whole) in
+            [(product::SMALL, false), (product::LARGE, false), (product::LARGE_OF_VECTORS, true)]
+        {
+            let all = product::Whole { a: whole, b: whole, c: whole, shared: whole };
+            let name = format!("{name}_{}_{}", tile.side, tile.depth);
+            kernel!(&name, tile.units(), product::product::Product<WgpuRuntime>, tile, None, all);
         }
-        kernel!(&on_cores(Sixteen::Bf16), OnCores<half::bf16>, 32);
-        kernel!(&on_cores(Sixteen::F16), OnCores<half::f16>, 32);
+        kernel!(&on_cores(Sixteen::Bf16), fragments::UNITS, OnCores<half::bf16>, 32);
+        kernel!(&on_cores(Sixteen::F16), fragments::UNITS, OnCores<half::f16>, 32);
+        type ByMma<E> = mma::product_by_mma::ProductByMma<E, WgpuRuntime>;
+        let [large, small] = mma::TILES;
+        for (tile, what) in [(large, true), (small, true), (small, false)] {
+            let whole = mma::Whole { a: what, b: what, c: what };
+            let [rows, columns] = tile.side;
+            let name = |of: Sixteen| {
+                let what = if what { "whole" } else { "ragged" };
+                format!("{name}_{what}_{rows}x{columns}_{}_mma{ON_CORES}", of.name())
+            };
+            kernel!(&name(Sixteen::Bf16), tile.units(), ByMma<half::bf16>, tile, whole);
+            if tile == small {
+                kernel!(&name(Sixteen::F16), tile.units(), ByMma<half::f16>, tile, whole);
+            }
+        }
     }
     for placed in [false, true] {
         let made = rows::embed::Embed::<WgpuRuntime>::new(
@@ -428,7 +446,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         );
         add(&name("backward_queries"), Box::new(made));
         let made = attention::backward_keys::BackwardKeys::<WgpuRuntime>::new(
-            of_tiles(),
+            settings(attention::TILE * attention::SHARES),
             c(),
             a(),
             a(),

@@ -7,8 +7,13 @@ use cubecl::prelude::*;
 use super::arithmetic::{drop_factor, exponential, row_key};
 use super::rows::{Masks, entry};
 
-/// Rows of a tile, and units of a cube.
+/// Rows of a tile.
 pub(crate) const TILE: u32 = 32;
+
+/// Units that share out the key of a row, each with every second of the rows that look at it: a unit's way through a long sequence
+/// is what all wait for. For 4,096 rows of sequences of 128 and 8 heads of 64 an H200 takes 0.30 ms so, and 0.40 with one unit; the
+/// way there and the gradient of the queries took longer with two (0.14 and 0.17 ms, and 0.11 and 0.15 with one).
+pub(crate) const SHARES: u32 = 2;
 
 /// What attention is told.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
@@ -190,8 +195,16 @@ pub(crate) fn table_blocks(
     }
 }
 
+/// Where the tile of this cube stands among the tiles. Each head begins with another one: a device deals cubes out in turns, and
+/// tiles of the same place in their sequences, which take equally long, would all go to the same multiprocessors.
+#[cube]
+fn own_tile() -> usize {
+    (((CUBE_POS_X + CUBE_POS_Y) % CUBE_COUNT_X) * 4u32) as usize
+}
+
 /// Rows `at ..` of one part of x into shared memory, [TILE, size]; 0 beyond `end`.
 #[cube]
+#[expect(clippy::too_many_arguments, reason = "a part of a kernel")]
 fn fetch(
     x: &Array<f32>,
     to: &mut SharedMemory<f32>,
@@ -200,15 +213,79 @@ fn fetch(
     stride: u32,
     offset: u32,
     #[comptime] size: u32,
+    #[comptime] shares: u32,
 ) {
-    for e in range_stepped(UNIT_POS, TILE * size, TILE) {
-        let r = at + e / size;
-        let mut value = 0.0f32;
-        if r < end {
-            value = x[(r * stride + offset + e % size) as usize];
+    // So many are under way together: one after the other they are what a tile waits for.
+    let own = comptime!(size.div_ceil(shares));
+    let together = comptime!(if own.is_multiple_of(16) {
+        16u32
+    } else if own.is_multiple_of(8) {
+        8u32
+    } else {
+        1u32
+    });
+    let units = comptime!(TILE * shares);
+    for batch in 0..comptime!(own / together) {
+        let mut values = Array::<f32>::new(comptime!(together as usize));
+        #[unroll]
+        for i in 0..together {
+            let e = (batch * together + i) * units + UNIT_POS;
+            let r = at + e / size;
+            let inside = (r < end) && (e < TILE * size);
+            let value = x[(select(inside, r, at) * stride + offset + e % size) as usize];
+            values[i as usize] = select(inside, value, 0.0f32);
         }
-        to[e as usize] = value;
+        #[unroll]
+        for i in 0..together {
+            let e = (batch * together + i) * units + UNIT_POS;
+            if comptime!(size.is_multiple_of(shares)) || e < TILE * size {
+                to[e as usize] = values[i as usize];
+            }
+        }
     }
+}
+
+/// Where entry c of this unit's row stands in [TILE, size], where all rows are put down at once: neighbouring rows begin in other
+/// banks.
+#[cube]
+fn aside(c: u32, #[comptime] size: u32) -> usize {
+    let row = UNIT_POS % TILE;
+    (row * size + (c + row) % size) as usize
+}
+
+/// What the second unit of a row has summed is added to what the first has, of all rows at once.
+#[cube]
+fn put_together(sums: &mut Array<f32>, room: &mut SharedMemory<f32>, #[comptime] size: u32) {
+    sync_cube();
+    #[unroll]
+    for c in 0..size {
+        if UNIT_POS >= TILE {
+            room[aside(c, size)] = sums[c as usize];
+        }
+    }
+    sync_cube();
+    #[unroll]
+    for c in 0..size {
+        if UNIT_POS < TILE {
+            sums[c as usize] += room[aside(c, size)];
+        }
+    }
+}
+
+/// Σ x·y over a row of y that begins at `at`, in four sums, so that a unit waits for none of its additions.
+#[cube]
+fn dot(x: &Array<f32>, y: &SharedMemory<f32>, at: u32, #[comptime] size: u32) -> f32 {
+    let mut sums = Array::<f32>::new(4usize);
+    #[unroll]
+    for i in 0..4u32 {
+        sums[i as usize] = 0.0f32;
+    }
+    #[unroll]
+    for c in 0..size {
+        let i = comptime!((c % 4) as usize);
+        sums[i] = fma(x[c as usize], y[(at + c) as usize], sums[i]);
+    }
+    (sums[0usize] + sums[1usize]) + (sums[2usize] + sums[3usize])
 }
 
 /// context ← softmax(q·kᵀ/√size)·v, and of each row and head the logarithm of its sum. `tiles` has for each tile the first
@@ -235,7 +312,7 @@ pub(crate) fn forward(
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -269,18 +346,14 @@ pub(crate) fn forward(
     let seen = select(first + TILE < end, first + TILE, end);
     for t in range_stepped(begin, seen, TILE) {
         sync_cube();
-        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
-        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size, 1u32);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size, 1u32);
         sync_cube();
         if active {
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
             for j in t..last {
                 let at = (j - t) * size;
-                let mut score = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(q[c as usize], keys[(at + c) as usize], score);
-                }
+                let mut score = dot(&q, &keys, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
@@ -365,7 +438,7 @@ pub(crate) fn backward_queries(
 ) {
     let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
     let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -416,20 +489,15 @@ pub(crate) fn backward_queries(
     let seen = select(first + TILE < end, first + TILE, end);
     for t in range_stepped(begin, seen, TILE) {
         sync_cube();
-        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
-        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size, 1u32);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size, 1u32);
         sync_cube();
         if active {
             let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
             for j in t..last {
                 let at = (j - t) * size;
-                let mut score = 0.0f32;
-                let mut slant = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(q[c as usize], keys[(at + c) as usize], score);
-                    slant = fma(g[c as usize], values[(at + c) as usize], slant);
-                }
+                let mut score = dot(&q, &keys, at, size);
+                let mut slant = dot(&g, &values, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(r - j);
                 }
@@ -494,7 +562,7 @@ pub(crate) fn backward_keys(
     let mut row_sums = SharedMemory::<f32>::new(TILE as usize);
     let mut row_along = SharedMemory::<f32>::new(TILE as usize);
     let mut row_keys = SharedMemory::<u32>::new(TILE as usize);
-    let tile = (CUBE_POS_X * 4u32) as usize;
+    let tile = own_tile();
     let begin = tiles[tile];
     let end = tiles[tile + 1];
     let first = tiles[tile + 2];
@@ -503,7 +571,8 @@ pub(crate) fn backward_keys(
     let width = form.heads * size;
     let stride = 3u32 * width;
     let offset = head * size;
-    let j = first + UNIT_POS;
+    let j = first + UNIT_POS % TILE;
+    let share = UNIT_POS / TILE;
     let active = j < end;
 
     let mut k = Array::<f32>::new(size as usize);
@@ -531,10 +600,10 @@ pub(crate) fn backward_keys(
     let half = form.rows * form.heads * kinds.count;
     for t in range_stepped(first, end, TILE) {
         sync_cube();
-        fetch(qkv, &mut queries, t, end, stride, offset, size);
-        fetch(dcontext, &mut gradients, t, end, width, offset, size);
+        fetch(qkv, &mut queries, t, end, stride, offset, size, SHARES);
+        fetch(dcontext, &mut gradients, t, end, width, offset, size, SHARES);
         let mine = t + UNIT_POS;
-        if mine < end {
+        if share == 0u32 && mine < end {
             row_sums[UNIT_POS as usize] = sums[(head * form.rows + mine) as usize];
             row_along[UNIT_POS as usize] = along[(head * form.rows + mine) as usize];
             if dropped {
@@ -546,16 +615,11 @@ pub(crate) fn backward_keys(
         if active {
             let from = select(t > j, t, j);
             let last = select(t + TILE < end, t + TILE, end);
-            for i in from..last {
+            for i in range_stepped(from + share, last, SHARES) {
                 let of_tile = i - t;
                 let at = of_tile * size;
-                let mut score = 0.0f32;
-                let mut slant = 0.0f32;
-                #[unroll]
-                for c in 0..size {
-                    score = fma(k[c as usize], queries[(at + c) as usize], score);
-                    slant = fma(v[c as usize], gradients[(at + c) as usize], slant);
-                }
+                let mut score = dot(&k, &queries, at, size);
+                let mut slant = dot(&v, &gradients, at, size);
                 if penalised {
                     score -= slope * f32::cast_from(i - j);
                 }
@@ -583,7 +647,9 @@ pub(crate) fn backward_keys(
             }
         }
     }
-    if active {
+    put_together(&mut dk, &mut queries, size);
+    put_together(&mut dv, &mut gradients, size);
+    if active && share == 0u32 {
         #[unroll]
         for c in 0..size {
             dqkv[(j * stride + width + offset + c) as usize] = dk[c as usize] * form.scale;

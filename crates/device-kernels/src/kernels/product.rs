@@ -1,26 +1,42 @@
 //! The matrix product, in tiles of 64 × 64 or 128 × 128: a cube of 256 units, each with 4 × 4 or 8 × 8 sums. The next stage of
-//! terms is on its way into registers while one in shared memory is multiplied. Where a device has tensor cores for numbers of
-//! sixteen bits, its planes multiply fragments of 16 × 16 × 16 of such tiles; sums are f32 in both. Terms are added in their order
-//! whatever the tile, so the tile changes no bit.
+//! terms is on its way into registers while one in shared memory is multiplied. Terms are added in their order whatever the tile, so
+//! the tile changes no bit. Products on tensor cores are in [`super::fragments`] and [`super::mma`].
 
-use cubecl::{cmma, prelude::*};
+use cubecl::prelude::*;
 
 use crate::sixteen::Sixteen;
 
-/// Rows and columns of a tile: the small one, and the large one for products that fill a device with them.
-pub(crate) const SIDES: [u32; 2] = [64, 128];
-/// Entries of a stage of one operand: 16 terms of a small tile, 8 of a large one.
-const STAGE: u32 = 1024;
+/// A tile, and what a unit has of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Tile {
+    /// Rows and columns.
+    pub(crate) side: u32,
+    /// Rows and columns of sums that a unit has, in groups of four.
+    own: u32,
+    /// Terms of a stage.
+    pub(crate) depth: u32,
+}
+
+/// For products that do not fill a device with large tiles.
+pub(crate) const SMALL: Tile = Tile { side: 64, own: 4, depth: 16 };
+/// For those that do. With stages twice as deep an H200 took up to twice as long where it reads entry by entry, and up to a sixth
+/// less where it reads vectors.
+pub(crate) const LARGE: Tile = Tile { side: 128, own: 8, depth: 8 };
+pub(crate) const LARGE_OF_VECTORS: Tile = Tile { depth: 16, ..LARGE };
+
 /// What a row of a stage is longer than the tile, so that neighbouring terms are in other banks of shared memory.
 const APART: u32 = 4;
-/// Units of a cube.
-pub(crate) const UNITS: u32 = 256;
-/// Entries of a stage that one unit brings, of each operand.
-const SHARE: u32 = STAGE / UNITS;
 
-/// Bytes of shared memory that a product of numbers of 32 bits in tiles of this side wants.
-pub(crate) fn shared_bytes(side: u32) -> usize {
-    (4 * (STAGE / side) * (side + APART)) as usize * size_of::<f32>()
+impl Tile {
+    /// Units of a cube.
+    pub(crate) fn units(self) -> u32 {
+        (self.side / self.own).pow(2)
+    }
+
+    /// Bytes of shared memory: two stages of both operands.
+    pub(crate) fn shared_bytes(self) -> usize {
+        (2 * 2 * self.depth * (self.side + APART)) as usize * size_of::<f32>()
+    }
 }
 
 /// Where a matrix stands in its buffer: entry (r, c) at `at + r·stride + c`, or the other way around where it is turned.
@@ -79,20 +95,20 @@ fn at_hand(x: u32) -> u32 {
 }
 
 #[cube]
-fn place_at_hand(place: Place) -> Place {
+pub(crate) fn place_at_hand(place: Place) -> Place {
     Place { at: at_hand(place.at), stride: at_hand(place.stride) }
 }
 
 #[cube]
-fn sizes_at_hand(sizes: Sizes) -> Sizes {
+pub(crate) fn sizes_at_hand(sizes: Sizes) -> Sizes {
     Sizes { m: at_hand(sizes.m), n: at_hand(sizes.n), k: at_hand(sizes.k) }
 }
 
 /// The share of this unit of one stage of one operand: `wide` entries along the tile, `deep` along the terms; 0 beyond. Reads
-/// run along the buffer's rows in both orders.
+/// run along the buffer's rows in both orders, of four entries each where these are whole.
 #[cube]
 #[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
-fn bring(
+pub(crate) fn bring(
     from: &Array<f32>,
     place: Place,
     share: &mut Array<f32>,
@@ -102,48 +118,129 @@ fn bring(
     deep: u32,
     #[comptime] side: u32,
     #[comptime] depth: u32,
+    #[comptime] units: u32,
     #[comptime] along_terms: bool,
+    #[comptime] whole: bool,
 ) {
+    let size = comptime!(if whole { 4u32 } else { 1u32 });
+    let row = comptime!((if along_terms { depth } else { side }) / size);
+    // The units of a cube bring so many whole rows at a time: what one brings lies below each other.
+    let below = comptime!(units / row);
+    let (long, across) = ((UNIT_POS % row) * size, UNIT_POS / row);
+    let (w, d) = if along_terms { (across, long) } else { (long, across) };
+    let (w, d) = (tile_at + w, term_at + d);
+    let start = if along_terms { place.at + w * place.stride + d } else { place.at + d * place.stride + w };
     #[unroll]
-    for step in 0..side * depth / UNITS {
-        let e = step * UNITS + UNIT_POS;
-        let (w, d) = if along_terms { (e / depth, e % depth) } else { (e % side, e / side) };
-        let inside = (tile_at + w < wide) && (term_at + d < deep);
-        let entry = if along_terms {
-            place.at + (tile_at + w) * place.stride + term_at + d
-        } else {
-            place.at + (term_at + d) * place.stride + tile_at + w
-        };
+    for step in 0..comptime!(side * depth / units / size) {
+        let down = comptime!(step * below);
+        let (w, d) = if along_terms { (w + down, d) } else { (w, d + down) };
+        let inside = (w < wide) && (d < deep);
         // No branch around a reading, so that all of a share are under way together.
-        let value = from[select(inside, entry, place.at) as usize];
-        share[step as usize] = select(inside, value, 0.0f32);
+        let entry = select(inside, start + down * place.stride, place.at);
+        if whole {
+            let all = from.to_slice().into_vectorized().with_vector_size::<Const<4>>();
+            let four = all[(entry / 4u32) as usize];
+            #[unroll]
+            for i in 0..4u32 {
+                share[comptime!((4 * step + i) as usize)] = select(inside, four[i as usize], 0.0f32);
+            }
+        } else {
+            share[step as usize] = select(inside, from[entry as usize], 0.0f32);
+        }
     }
 }
 
 /// The share of this unit goes to shared memory, [depth, side + APART].
 #[cube]
+#[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
 fn put_down(
     share: &Array<f32>,
     to: &mut SharedMemory<f32>,
     stage: u32,
     #[comptime] side: u32,
     #[comptime] depth: u32,
+    #[comptime] units: u32,
     #[comptime] along_terms: bool,
+    #[comptime] whole: bool,
     #[comptime] round: Option<Sixteen>,
 ) {
+    let size = comptime!(if whole { 4u32 } else { 1u32 });
+    let length = comptime!(side + APART);
+    let row = comptime!((if along_terms { depth } else { side }) / size);
+    let below = comptime!(units / row);
+    let (long, across) = ((UNIT_POS % row) * size, UNIT_POS / row);
+    let (w, d) = if along_terms { (across, long) } else { (long, across) };
+    let start = (stage * depth + d) * length + w;
     #[unroll]
-    for step in 0..SHARE {
-        let e = step * UNITS + UNIT_POS;
-        let (w, d) = if along_terms { (e / depth, e % depth) } else { (e % side, e / side) };
-        let mut value = share[step as usize];
-        if comptime!(round == Some(Sixteen::Bf16)) {
-            value = to_bf16(value);
+    for step in 0..comptime!(side * depth / units / size) {
+        let at = start + comptime!(step * below * if along_terms { 1 } else { length });
+        if comptime!(whole && !along_terms) {
+            let mut four = Vector::<f32, Const<4>>::zeroed();
+            #[unroll]
+            for i in 0..4u32 {
+                four[i as usize] = rounded(share[comptime!((4 * step + i) as usize)], round);
+            }
+            let mut all = to.to_slice_mut().into_vectorized().with_vector_size::<Const<4>>();
+            all[(at / 4u32) as usize] = four;
+        } else {
+            #[unroll]
+            for i in 0..size {
+                let value = rounded(share[comptime!((size * step + i) as usize)], round);
+                to[(at + comptime!(i * length)) as usize] = value;
+            }
         }
-        if comptime!(round == Some(Sixteen::F16)) {
-            value = to_f16(value);
-        }
-        to[((stage * depth + d) * (side + APART) + w) as usize] = value;
     }
+}
+
+#[cube]
+fn rounded(x: f32, #[comptime] round: Option<Sixteen>) -> f32 {
+    let mut value = x;
+    if comptime!(round == Some(Sixteen::Bf16)) {
+        value = to_bf16(value);
+    }
+    if comptime!(round == Some(Sixteen::F16)) {
+        value = to_f16(value);
+    }
+    value
+}
+
+/// What a unit multiplies of a row of a stage that begins at `at`: groups of four, so far apart.
+#[cube]
+fn take(
+    from: &SharedMemory<f32>,
+    at: u32,
+    to: &mut Array<f32>,
+    #[comptime] own: u32,
+    #[comptime] far: u32,
+    #[comptime] vectors: bool,
+) {
+    #[unroll]
+    for group in 0..comptime!(own / 4) {
+        let first = at + comptime!(far * group);
+        if vectors {
+            let all = from.to_slice().into_vectorized().with_vector_size::<Const<4>>();
+            let four = all[(first / 4u32) as usize];
+            #[unroll]
+            for i in 0..4u32 {
+                to[comptime!((4 * group + i) as usize)] = four[i as usize];
+            }
+        } else {
+            #[unroll]
+            for i in 0..4u32 {
+                to[comptime!((4 * group + i) as usize)] = from[(first + i) as usize];
+            }
+        }
+    }
+}
+
+/// Which matrices are read and written by vectors: their rows begin at multiples of four, and end there where that matters; and
+/// whether shared memory is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Whole {
+    pub(crate) a: bool,
+    pub(crate) b: bool,
+    pub(crate) c: bool,
+    pub(crate) shared: bool,
 }
 
 /// c ← a·b, or c + a·b, or a·b + bias (which stands in b's buffer). Terms from `CUBE_POS_Z`·`chunk` on, at most
@@ -164,15 +261,19 @@ pub(crate) fn product(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
-    #[comptime] side: u32,
+    #[comptime] tile: Tile,
     #[comptime] round: Option<Sixteen>,
+    #[comptime] whole: Whole,
 ) {
-    let depth = comptime!(STAGE / side);
+    let side = comptime!(tile.side);
+    let own = comptime!(tile.own);
+    let depth = comptime!(tile.depth);
+    let units = comptime!(tile.units());
     let length = comptime!(side + APART);
-    // Sums of a unit along one side: groups of four, 64 entries apart.
-    let own = comptime!(side / 16);
-    let mut left = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
-    let mut right = SharedMemory::<f32>::new(comptime!((2 * depth * length) as usize));
+    // How far a unit's groups of four lie apart: those of all units lie between.
+    let far = comptime!(side / own * 4);
+    let mut left = SharedMemory::<f32>::new_aligned(comptime!((2 * depth * length) as usize), 16usize);
+    let mut right = SharedMemory::<f32>::new_aligned(comptime!((2 * depth * length) as usize), 16usize);
     let sizes = sizes_at_hand(sizes);
     let a_place = place_at_hand(a_place);
     let b_place = place_at_hand(b_place);
@@ -181,41 +282,66 @@ pub(crate) fn product(
     let column_at = CUBE_POS_X * side;
     let begin = CUBE_POS_Z * chunk;
     let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
-    let unit_row = (UNIT_POS / 16u32) * 4u32;
-    let unit_column = (UNIT_POS % 16u32) * 4u32;
+    // 32 units have 4 × 8 places, so that together they read little of either operand.
+    let across = comptime!(side / own / 8);
+    let (thirty_two, lane) = (UNIT_POS / 32u32, UNIT_POS % 32u32);
+    let unit_row = ((thirty_two / across) * 4u32 + lane / 8u32) * 4u32;
+    let unit_column = ((thirty_two % across) * 8u32 + lane % 8u32) * 4u32;
 
     let mut sums = Array::<f32>::new(comptime!((own * own) as usize));
     #[unroll]
     for e in 0..own * own {
         sums[e as usize] = 0.0f32;
     }
-    let mut of_left = Array::<f32>::new(SHARE as usize);
-    let mut of_right = Array::<f32>::new(SHARE as usize);
+    let mut of_left = Array::<f32>::new(comptime!((side * depth / units) as usize));
+    let mut of_right = Array::<f32>::new(comptime!((side * depth / units) as usize));
     let stages = (end - begin).div_ceil(depth);
-    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, side, depth, !a_turned);
-    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, side, depth, b_turned);
-    put_down(&of_left, &mut left, 0u32, side, depth, !a_turned, round);
-    put_down(&of_right, &mut right, 0u32, side, depth, b_turned, round);
+    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, side, depth, units, !a_turned, whole.a);
+    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, side, depth, units, b_turned, whole.b);
+    put_down(&of_left, &mut left, 0u32, side, depth, units, !a_turned, whole.a, round);
+    put_down(&of_right, &mut right, 0u32, side, depth, units, b_turned, whole.b, round);
     sync_cube();
     for s in 0..stages {
         let stage = s % 2u32;
         let more = s + 1u32 < stages;
         if more {
             let next = begin + (s + 1u32) * depth;
-            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, side, depth, !a_turned);
-            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, side, depth, b_turned);
+            bring(
+                a,
+                a_place,
+                &mut of_left,
+                row_at,
+                sizes.m,
+                next,
+                end,
+                side,
+                depth,
+                units,
+                !a_turned,
+                whole.a,
+            );
+            bring(
+                b,
+                b_place,
+                &mut of_right,
+                column_at,
+                sizes.n,
+                next,
+                end,
+                side,
+                depth,
+                units,
+                b_turned,
+                whole.b,
+            );
         }
         #[unroll]
         for d in 0..depth {
             let at = (stage * depth + d) * length;
             let mut x = Array::<f32>::new(comptime!(own as usize));
             let mut y = Array::<f32>::new(comptime!(own as usize));
-            #[unroll]
-            for i in 0..own {
-                let from = comptime!(i / 4 * 64 + i % 4);
-                x[i as usize] = left[(at + unit_row + from) as usize];
-                y[i as usize] = right[(at + unit_column + from) as usize];
-            }
+            take(&left, at + unit_row, &mut x, own, far, whole.shared);
+            take(&right, at + unit_column, &mut y, own, far, whole.shared);
             #[unroll]
             for i in 0..own {
                 #[unroll]
@@ -226,27 +352,72 @@ pub(crate) fn product(
             }
         }
         if more {
-            put_down(&of_left, &mut left, 1u32 - stage, side, depth, !a_turned, round);
-            put_down(&of_right, &mut right, 1u32 - stage, side, depth, b_turned, round);
+            put_down(&of_left, &mut left, 1u32 - stage, side, depth, units, !a_turned, whole.a, round);
+            put_down(&of_right, &mut right, 1u32 - stage, side, depth, units, b_turned, whole.b, round);
         }
         sync_cube();
     }
     #[unroll]
     for i in 0..own {
+        let row = row_at + unit_row + comptime!(i / 4 * far + i % 4);
         #[unroll]
-        for j in 0..own {
-            let row = row_at + unit_row + comptime!(i / 4 * 64 + i % 4);
-            let column = column_at + unit_column + comptime!(j / 4 * 64 + j % 4);
-            let sum = sums[(i * own + j) as usize];
-            put(c, b, sum, row, column, sizes, c_place, bias_at, accumulate, with_bias);
+        for group in 0..comptime!(own / 4) {
+            let column = column_at + unit_column + comptime!(group * far);
+            if whole.c {
+                let mut four = Vector::<f32, Const<4>>::zeroed();
+                #[unroll]
+                for j in 0..4u32 {
+                    four[j as usize] = sums[comptime!((i * own + 4 * group + j) as usize)];
+                }
+                put_four(c, b, four, row, column, sizes, c_place, bias_at, accumulate, with_bias);
+            } else {
+                #[unroll]
+                for j in 0..4u32 {
+                    let sum = sums[comptime!((i * own + 4 * group + j) as usize)];
+                    put(c, b, sum, row, column + j, sizes, c_place, bias_at, accumulate, with_bias);
+                }
+            }
         }
+    }
+}
+
+/// Four neighbours of the result, where all rows of it have a multiple of four and begin at one.
+#[cube]
+#[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
+fn put_four(
+    c: &mut Array<f32>,
+    b: &Array<f32>,
+    sums: Vector<f32, Const<4>>,
+    row: u32,
+    column: u32,
+    sizes: Sizes,
+    place: Place,
+    bias_at: u32,
+    #[comptime] accumulate: bool,
+    #[comptime] with_bias: bool,
+) {
+    if row < sizes.m && column < sizes.n {
+        let entry = place.at + CUBE_POS_Z * sizes.m * sizes.n + row * place.stride + column;
+        let mut all = c.to_slice_mut().into_vectorized().with_vector_size::<Const<4>>();
+        let entry = (entry / 4u32) as usize;
+        let mut values = sums;
+        if with_bias {
+            #[unroll]
+            for j in 0..4u32 {
+                values[j as usize] += b[(bias_at + column + j) as usize];
+            }
+        }
+        if accumulate {
+            values += all[entry];
+        }
+        all[entry] = values;
     }
 }
 
 /// An entry of the result.
 #[cube]
 #[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
-fn put(
+pub(crate) fn put(
     c: &mut Array<f32>,
     b: &Array<f32>,
     sum: f32,
@@ -268,168 +439,5 @@ fn put(
             value += c[entry];
         }
         c[entry] = value;
-    }
-}
-
-/// Rows, columns and terms of a fragment.
-pub(crate) const FRAGMENT: usize = 16;
-/// Terms of a stage on tensor cores.
-const DEPTH: u32 = 32;
-/// Rows and columns of a tile on tensor cores. In larger ones a cube has the registers of a multiprocessor to itself, and waits
-/// for its fragments: on an H200 such tiles were slower (0.47 ms beside 0.34).
-pub(crate) const SIDE: u32 = SIDES[0];
-/// What a row of such a stage is longer than what it holds: another bank, and still where a fragment may begin.
-const AWAY: u32 = 8;
-
-/// The share of this unit goes to shared memory as it lies in its buffer: [SIDE, DEPTH + AWAY] along the terms, else
-/// [DEPTH, SIDE + AWAY].
-#[cube]
-fn put_down_rounded<E: Float>(share: &Array<f32>, to: &mut SharedMemory<E>, #[comptime] along_terms: bool) {
-    #[unroll]
-    for step in 0..SIDE * DEPTH / UNITS {
-        let e = step * UNITS + UNIT_POS;
-        let at = if along_terms {
-            (e / DEPTH) * (DEPTH + AWAY) + e % DEPTH
-        } else {
-            (e / SIDE) * (SIDE + AWAY) + e % SIDE
-        };
-        to[at as usize] = E::cast_from(share[step as usize]);
-    }
-}
-
-/// A fragment of one operand, from the entry `at` along the tile and the term `term` on.
-#[cube]
-fn fragment<E: Float>(
-    from: &SharedMemory<E>,
-    at: u32,
-    term: u32,
-    #[comptime] ident: cmma::MatrixIdent,
-    #[comptime] along_terms: bool,
-) -> cmma::Matrix<E> {
-    let length = comptime!(if along_terms { DEPTH + AWAY } else { SIDE + AWAY });
-    let size = comptime!((if along_terms { SIDE * (DEPTH + AWAY) } else { DEPTH * (SIDE + AWAY) }) as usize);
-    let rows = comptime!(if (ident == cmma::MatrixIdent::A) == along_terms {
-        cmma::MatrixLayout::RowMajor
-    } else {
-        cmma::MatrixLayout::ColMajor
-    });
-    let first = if along_terms { at * length + term } else { term * length + at };
-    cmma::Matrix::<E>::from_slice(
-        ident,
-        FRAGMENT,
-        FRAGMENT,
-        FRAGMENT,
-        rows,
-        &from.slice(first as usize, size),
-        length,
-    )
-}
-
-/// [`product`] of numbers that are rounded to sixteen bits, E, on tensor cores. `plane` is the number of units that work as
-/// one; the planes share the tile out in two columns.
-#[cube(launch_unchecked)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
-pub(crate) fn product_on_cores<E: Float>(
-    a: &Array<f32>,
-    b: &Array<f32>,
-    c: &mut Array<f32>,
-    sizes: Sizes,
-    a_place: Place,
-    b_place: Place,
-    c_place: Place,
-    bias_at: u32,
-    chunk: u32,
-    #[comptime] a_turned: bool,
-    #[comptime] b_turned: bool,
-    #[comptime] accumulate: bool,
-    #[comptime] with_bias: bool,
-    #[comptime] plane: u32,
-) {
-    let fragment_side = FRAGMENT as u32;
-    let planes = comptime!(UNITS / plane);
-    // Rows and columns of fragments that a plane has.
-    let own_rows = comptime!((SIDE / (planes / 2) / FRAGMENT as u32) as usize);
-    let own_columns = comptime!((SIDE / 2 / FRAGMENT as u32) as usize);
-    let room = comptime!(|along: bool| if along { SIDE * (DEPTH + AWAY) } else { DEPTH * (SIDE + AWAY) });
-    let mut left = SharedMemory::<E>::new(comptime!(room(!a_turned) as usize));
-    let mut right = SharedMemory::<E>::new(comptime!(room(b_turned) as usize));
-    let mut done = SharedMemory::<f32>::new(comptime!((planes as usize) * FRAGMENT * FRAGMENT));
-    let sizes = sizes_at_hand(sizes);
-    let a_place = place_at_hand(a_place);
-    let b_place = place_at_hand(b_place);
-    let c_place = place_at_hand(c_place);
-    let row_at = CUBE_POS_Y * SIDE;
-    let column_at = CUBE_POS_X * SIDE;
-    let begin = CUBE_POS_Z * chunk;
-    let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
-    let own = UNIT_POS / plane;
-    let row = (own / 2u32) * comptime!(SIDE / (planes / 2));
-    let column = (own % 2u32) * comptime!(SIDE / 2);
-
-    let mut sums = Sequence::<cmma::Matrix<f32>>::new();
-    #[unroll]
-    for _ in 0..own_rows * own_columns {
-        sums.push(cmma::Matrix::<f32>::from_value(
-            cmma::MatrixIdent::Accumulator,
-            FRAGMENT,
-            FRAGMENT,
-            FRAGMENT,
-            cmma::MatrixLayout::Undefined,
-            0.0f32,
-        ));
-    }
-    let mut of_left = Array::<f32>::new(comptime!((SIDE * DEPTH / UNITS) as usize));
-    let mut of_right = Array::<f32>::new(comptime!((SIDE * DEPTH / UNITS) as usize));
-    let stages = (end - begin).div_ceil(DEPTH);
-    bring(a, a_place, &mut of_left, row_at, sizes.m, begin, end, SIDE, DEPTH, !a_turned);
-    bring(b, b_place, &mut of_right, column_at, sizes.n, begin, end, SIDE, DEPTH, b_turned);
-    for s in 0..stages {
-        put_down_rounded::<E>(&of_left, &mut left, !a_turned);
-        put_down_rounded::<E>(&of_right, &mut right, b_turned);
-        sync_cube();
-        if s + 1u32 < stages {
-            let next = begin + (s + 1u32) * DEPTH;
-            bring(a, a_place, &mut of_left, row_at, sizes.m, next, end, SIDE, DEPTH, !a_turned);
-            bring(b, b_place, &mut of_right, column_at, sizes.n, next, end, SIDE, DEPTH, b_turned);
-        }
-        #[unroll]
-        for step in 0..comptime!(DEPTH / FRAGMENT as u32) {
-            let term = comptime!(step * FRAGMENT as u32);
-            let mut across = Sequence::<cmma::Matrix<E>>::new();
-            #[unroll]
-            for j in 0..own_columns {
-                let at = column + comptime!((j * FRAGMENT) as u32);
-                across.push(fragment::<E>(&right, at, term, cmma::MatrixIdent::B, b_turned));
-            }
-            #[unroll]
-            for i in 0..own_rows {
-                let at = row + comptime!((i * FRAGMENT) as u32);
-                let x = fragment::<E>(&left, at, term, cmma::MatrixIdent::A, !a_turned);
-                #[unroll]
-                for j in 0..own_columns {
-                    let sum = sums.index(i * own_columns + j);
-                    cmma::execute::<E, E, f32, f32>(&x, across.index(j), sum, sum);
-                }
-            }
-        }
-        sync_cube();
-    }
-    let at = own * comptime!((FRAGMENT * FRAGMENT) as u32);
-    #[unroll]
-    for f in 0..own_rows * own_columns {
-        cmma::store(
-            &mut done.slice_mut(at as usize, comptime!((planes as usize) * FRAGMENT * FRAGMENT)),
-            sums.index(f),
-            fragment_side,
-            cmma::MatrixLayout::RowMajor,
-        );
-        sync_cube();
-        let first_row = row_at + row + comptime!((f / own_columns * FRAGMENT) as u32);
-        let first_column = column_at + column + comptime!((f % own_columns * FRAGMENT) as u32);
-        for e in range_stepped(UNIT_POS % plane, fragment_side * fragment_side, plane) {
-            let (r, t) = (first_row + e / fragment_side, first_column + e % fragment_side);
-            put(c, b, done[(at + e) as usize], r, t, sizes, c_place, bias_at, accumulate, with_bias);
-        }
-        sync_cube();
     }
 }

@@ -12,8 +12,8 @@ use cubecl::stream_id::StreamId;
 use super::{Buffer, Masks, Products};
 use crate::error::{Refusal, Result};
 use crate::faults::Faults;
-use crate::kernels::product;
 use crate::kernels::rows::{MasksLaunch, UNITS};
+use crate::kernels::{fragments, mma};
 use crate::sixteen::Sixteen;
 
 /// How long a reading waits for what was handed over before it. An update takes seconds where it takes longest, on a driver for
@@ -81,8 +81,28 @@ pub(crate) struct On<R: Runtime> {
     pub(super) faults: Faults,
     pub(super) reading: Reading,
     pub(super) patience: Duration,
-    /// Units that work as one on tensor cores, and whether these multiply each of [`Sixteen::ALL`], if there are any.
-    pub(super) cores: Option<(u32, [bool; 2])>,
+    pub(super) cores: Cores,
+    /// Whether a kernel may read a buffer of numbers as one of vectors: WGSL has no words for it.
+    pub(super) vectors: bool,
+}
+
+/// The tensor cores of a device, each time for each of [`Sixteen::ALL`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct Cores {
+    /// Units that work as one.
+    pub(super) plane: u32,
+    /// They multiply fragments of 16 × 16 × 16 that they lay out themselves.
+    pub(super) fragments: [bool; 2],
+    /// They multiply as PTX says, 16 × 8 × 16, and load as it says.
+    pub(super) mma: [bool; 2],
+}
+
+impl Cores {
+    /// Whether each way is there.
+    pub(super) fn of(self, made_of: Sixteen) -> (bool, bool) {
+        let i = usize::from(made_of == Sixteen::F16);
+        (self.fragments[i], self.mma[i])
+    }
 }
 
 impl<R: Runtime> On<R> {
@@ -112,10 +132,22 @@ impl<R: Runtime> On<R> {
         let (client, nothing, no_places) =
             made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
         let cores = cores(&client);
+        let vectors = !R::name(&client).starts_with("wgpu");
         let reading = Reading::of(client.clone())
             .map_err(|e| Refusal::Failed { name: name.clone(), reason: format!("no thread for it: {e}") })?;
         let products = Cell::default();
-        Ok(Self { client, name, nothing, no_places, products, faults, reading, patience: PATIENCE, cores })
+        Ok(Self {
+            client,
+            name,
+            nothing,
+            no_places,
+            products,
+            faults,
+            reading,
+            patience: PATIENCE,
+            cores,
+            vectors,
+        })
     }
 
     pub(super) fn failed(&self, reason: String) -> Refusal {
@@ -148,30 +180,43 @@ impl<R: Runtime> On<R> {
     }
 }
 
-/// The units that work as one on tensor cores that multiply numbers of sixteen bits in fragments of the kernels' shape, and
-/// which of [`Sixteen::ALL`] they multiply; none where there are none, or where their number is not known before a kernel
-/// runs.
-fn cores<R: Runtime>(client: &ComputeClient<R>) -> Option<(u32, [bool; 2])> {
+/// The tensor cores that there are; none where the number of units that work as one is not known before a kernel runs.
+fn cores<R: Runtime>(client: &ComputeClient<R>) -> Cores {
+    use cubecl::ir::features::MmaConfig;
     use cubecl::ir::{ElemType, FloatKind, StorageType};
 
     let properties = client.properties();
-    let of = |kind| StorageType::Scalar(ElemType::Float(kind));
-    let single = of(FloatKind::F32);
-    let side = product::FRAGMENT as u32;
-    let fits =
-        Sixteen::ALL.map(|made_of| {
-            let half = of(match made_of {
-                Sixteen::Bf16 => FloatKind::BF16,
-                Sixteen::F16 => FloatKind::F16,
-            });
-            properties.features.matmul.cmma.iter().any(|c| {
-                (c.a_type, c.b_type, c.cd_type, c.m, c.n, c.k) == (half, half, single, side, side, side)
-            })
-        });
     let hardware = &properties.hardware;
     let plane = hardware.plane_size_max;
-    (fits != [false; 2] && hardware.plane_size_min == plane && matches!(plane, 32 | 64))
-        .then_some((plane, fits))
+    if hardware.plane_size_min != plane || !matches!(plane, 32 | 64) {
+        return Cores::default();
+    }
+    let of = |kind| StorageType::Scalar(ElemType::Float(kind));
+    let half = |made_of| {
+        of(match made_of {
+            Sixteen::Bf16 => FloatKind::BF16,
+            Sixteen::F16 => FloatKind::F16,
+        })
+    };
+    let config = |made_of, n| MmaConfig {
+        a_type: half(made_of),
+        b_type: half(made_of),
+        cd_type: of(FloatKind::F32),
+        m: 16,
+        n,
+        k: 16,
+    };
+    let matmul = &properties.features.matmul;
+    Cores {
+        plane,
+        fragments: Sixteen::ALL
+            .map(|made_of| matmul.cmma.contains(&config(made_of, fragments::FRAGMENT as u32))),
+        mma: Sixteen::ALL.map(|made_of| {
+            plane == mma::PLANE
+                && matmul.mma.contains(&config(made_of, 8))
+                && matmul.ldmatrix.contains(&half(made_of))
+        }),
+    }
 }
 
 /// What a panic of a driver said.

@@ -10,11 +10,6 @@ use crate::error::{Refusal, Result};
 use crate::faults::short;
 use crate::kernels::rows::UNITS;
 use crate::kernels::{attention, rows, update};
-use crate::sixteen::Sixteen;
-
-/// Rows that one entry of a partial sum has, and terms that one partial product has: fixed, so that the order of a sum
-/// depends on nothing.
-const BLOCK: usize = 256;
 
 /// ε of every norm, as on the CPU.
 const EPSILON: f32 = 1e-5;
@@ -30,7 +25,7 @@ impl<R: Runtime> Machine for On<R> {
 
     fn has(&self, products: Products) -> Result<()> {
         let Products::OnCores(made_of) = products else { return Ok(()) };
-        if self.cores.is_some_and(|(_, fits)| fits[usize::from(made_of == Sixteen::F16)]) {
+        if self.cores.of(made_of) != (false, false) {
             return Ok(());
         }
         let what =
@@ -208,7 +203,6 @@ impl<R: Runtime> Machine for On<R> {
             b_turned: true,
             accumulate: false,
             bias: Some(bias),
-            chunk: None,
         });
     }
 
@@ -231,7 +225,6 @@ impl<R: Runtime> Machine for On<R> {
             b_turned: false,
             accumulate,
             bias: None,
-            chunk: None,
         });
     }
 
@@ -245,21 +238,16 @@ impl<R: Runtime> Machine for On<R> {
         shape: Rows,
         out: usize,
     ) {
-        // Cut along the rows: a weight has few entries beside a device's units, and many rows.
-        let parts = shape.rows.div_ceil(BLOCK).max(1);
-        let partial = self.room(parts * out * shape.width);
-        self.multiply_matrices(Product {
+        self.multiply_in_parts(Product {
             a: (dy, 0, out),
             b: (x, 0, shape.width),
-            c: (&partial, 0, shape.width),
+            c: (gradient, weight, shape.width),
             sizes: (out, shape.width, shape.rows),
             a_turned: true,
             b_turned: false,
-            accumulate: false,
+            accumulate: true,
             bias: None,
-            chunk: Some(BLOCK),
         });
-        self.add_partial(&partial, Part { of: gradient, at: weight }, out * shape.width, parts);
         self.add_columns(dy, Part { of: gradient, at: bias }, Rows { rows: shape.rows, width: out });
     }
 
@@ -392,7 +380,7 @@ impl<R: Runtime> Machine for On<R> {
             self,
             attention::backward_keys,
             CubeCount::Static((form.tiles.len / 4) as u32, form.heads as u32, 1),
-            attention::TILE,
+            attention::TILE * attention::SHARES,
             Self::arg(qkv),
             Self::arg(form.tiles),
             Self::arg(form.slopes.unwrap_or(&self.nothing)),

@@ -43,8 +43,10 @@ fn every_kernel_compiles_for_cards_of_nvidia() {
         }
         // NVRTC knows what that header says; the library alone has no headers.
         let text = text.replace("#include <cuda_runtime.h>\n", "");
-        // Tensor cores multiply bf16 from Ampere on, f16 from Volta on, which NVRTC 13 has forgotten.
-        for arch in [if name.contains("bf16") { "compute_80" } else { "compute_75" }, "compute_90"] {
+        // Tensor cores multiply bf16 from Ampere on, and fragments of these sizes as PTX says; f16 from Volta on, which NVRTC 13 has
+        // forgotten.
+        let late = name.contains("bf16") || name.ends_with("_mma_on_cores");
+        for arch in [if late { "compute_80" } else { "compute_75" }, "compute_90"] {
             let include_paths = if on_cores { include_paths.clone() } else { Vec::new() };
             let options = CompileOptions { arch: Some(arch), include_paths, ..CompileOptions::default() };
             let compiled = compile_ptx_with_opts(&text, options);
@@ -64,15 +66,27 @@ struct Case {
 
 #[cfg(feature = "cuda")]
 impl Case {
-    /// `name` says how the operands lie.
+    /// `name` says how the operands lie, and the tile; where it says that they are whole, vectors are read of them.
     fn new(name: &str, s: &mut seeded::Stream) -> Self {
+        let by_mma = name.ends_with("_mma_on_cores");
+        let multiple = if name.contains("_whole_") { 4 } else { 1 };
+        let side =
+            |part: &str| part.split_once('x').and_then(|(r, c)| Some([r.parse().ok()?, c.parse().ok()?]));
+        let [tile_rows, tile_columns]: [usize; 2] = name.split('_').find_map(side).unwrap_or([64, 64]);
         let (a_turned, b_turned) = (name.contains("to_weights"), name.contains("forward"));
         let made_of = Sixteen::ALL.into_iter().find(|of| name.contains(&format!("_{}_", of.name()))).unwrap();
         let (added, with_bias) = (name.contains("added"), name.contains("forward"));
-        let [m, n, k] = [100, 140, 70].map(|most| 1 + s.below(most) as usize);
-        let chunk = if a_turned { 1 + s.below(k as u64) as usize } else { k };
+        let [m, n, k] = [100, 140, 70].map(|most| multiple * (1 + s.below(most / multiple as u64) as usize));
+        // Parts that `mma` makes are whole fragments.
+        let chunk = if !a_turned {
+            k
+        } else if by_mma {
+            16
+        } else {
+            1 + s.below(k as u64) as usize
+        };
         let parts = k.div_ceil(chunk);
-        let (a_at, b_at, c_at) = (s.below(5) as usize, s.below(5) as usize, s.below(5) as usize);
+        let [a_at, b_at, c_at] = [(); 3].map(|()| multiple * s.below(5) as usize);
         let (a_stride, b_stride) = (if a_turned { m } else { k }, if b_turned { k } else { n });
         let bias_at = b_at + n * k;
         let mut draw = |len: usize| -> Vec<f32> { (0..len).map(|_| s.normal() as f32).collect() };
@@ -94,22 +108,34 @@ impl Case {
                     + if with_bias { f64::from(b[bias_at + j]) } else { 0.0 };
             }
         }
-        let tiles = |x: usize| x.div_ceil(64) as u32;
         let scalars = [m, n, k, a_at, a_stride, b_at, b_stride, c_at, n, bias_at, chunk];
         Self {
-            grid: [tiles(n), tiles(m), parts as u32],
+            grid: [n.div_ceil(tile_columns), m.div_ceil(tile_rows), parts].map(|x| x as u32),
             scalars: scalars.map(|x| x as u32).to_vec(),
             buffers: [a, b, c],
             right,
         }
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    fn bytes(&self, units: u32) -> Vec<u8> {
         let lengths = self.buffers.iter().map(|b| b.len() as u32);
-        let head = self.grid.into_iter().chain([self.scalars.len() as u32]).chain(lengths);
+        let head = self.grid.into_iter().chain([units, self.scalars.len() as u32]).chain(lengths);
         let whole = head.chain(self.scalars.iter().copied()).flat_map(u32::to_le_bytes);
         whole.chain(self.buffers.iter().flatten().flat_map(|x| x.to_le_bytes())).collect()
     }
+}
+
+/// A text without the functions that it defines in PTX.
+#[cfg(feature = "cuda")]
+fn without_ptx(text: &str) -> String {
+    let mut parts = text.split("inline __device__ void");
+    let mut rest = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (function, behind) = part.split_once("\n    }").unwrap();
+        assert!(function.contains("asm volatile"), "{function}");
+        rest.push_str(behind);
+    }
+    rest
 }
 
 /// No card, and no driver that emulates one, has tensor cores here: the texts for them run as C++, with CUDA's words in
@@ -134,22 +160,31 @@ fn products_on_cores_are_those_of_rounded_numbers() {
     let on_cores = texts.iter().filter(|(name, _)| name.ends_with(device_kernels::text::ON_CORES));
     let mut count = 0;
     for (name, text) in on_cores {
-        let body: String =
-            text.lines().filter(|line| !line.starts_with("#include")).flat_map(|line| [line, "\n"]).collect();
-        let main = "int main() { return run([](float *a, float *b, float *c, uint32_t *info) { \
-            product_on_cores_e_(a, b, c, reinterpret_cast<info_st *>(info)); }); }\n";
+        let lines = text.lines().filter(|line| !line.starts_with("#include"));
+        let body = without_ptx(&lines.flat_map(|line| [line, "\n"]).collect::<String>());
+        // `__launch_bounds__(UNITS) kernel(…`
+        let (_, signature) = body.split_once("__launch_bounds__(").unwrap();
+        let (units, kernel) = signature.split_once(')').unwrap();
+        let (kernel, _) = kernel.split_once('(').unwrap();
+        let main = format!(
+            "int main() {{ return run([](float *a, float *b, float *c, uint32_t *info) {{ \
+             {kernel}(a, b, c, reinterpret_cast<info_st *>(info)); }}); }}\n"
+        );
+        let units = units.parse().unwrap();
         let (source, program) = (folder.path().join("kernel.cpp"), folder.path().join(name));
         std::fs::write(&source, format!("{WORDS}{body}{main}")).unwrap();
         let mut command = Command::new(compiler);
-        command.args(["-std=c++20", "-O1", "-pthread", "-ffp-contract=off", "-o"]).args([&program, &source]);
+        command
+            .args(["-std=c++20", "-O1", "-pthread", "-ffp-contract=off", "-fno-strict-aliasing", "-o"])
+            .args([&program, &source]);
         let made = command.output().unwrap();
         assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
-        for _ in 0..3 {
+        for _ in 0..if name.ends_with("_mma_on_cores") { 2 } else { 3 } {
             let case = Case::new(name, &mut s);
             let mut running =
                 Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
             let mut to = running.stdin.take().unwrap();
-            let bytes = case.bytes();
+            let bytes = case.bytes(units);
             let writer = std::thread::spawn(move || to.write_all(&bytes));
             let out = running.wait_with_output().unwrap();
             assert!(writer.join().unwrap().is_ok() && out.status.success(), "{name}: {:?}", out.status);
@@ -163,7 +198,7 @@ fn products_on_cores_are_those_of_rounded_numbers() {
             count += 1;
         }
     }
-    assert_eq!(count, 24);
+    assert_eq!(count, 8 * 3 + 20 * 2);
 }
 
 #[cfg(feature = "rocm")]
