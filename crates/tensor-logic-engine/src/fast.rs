@@ -75,7 +75,7 @@ pub struct Fast {
     /// How often any of them was used.
     uses: u64,
     /// By parameter how often that was when it was let go of.
-    released: HashMap<TensorId, u64>,
+    released: BTreeMap<TensorId, u64>,
     given: Data,
     /// Memory that any of them uses again.
     pool: Arc<Pool>,

@@ -148,16 +148,27 @@ impl Tape {
 
     /// Does the operations on these arrays, whose numbers are there; returns what was asked for, in order.
     pub fn run(&mut self, given: &[Array], precision: Precision, pool: &Arc<Pool>) -> Vec<Array> {
+        let given = given.iter().map(|array| (array.clone(), array.done())).collect();
+        self.run_on(given, precision, pool)
+    }
+
+    /// The same on arrays with their numbers.
+    pub fn run_on(
+        &mut self,
+        given: Vec<(Array, Option<Buffer>)>,
+        precision: Precision,
+        pool: &Arc<Pool>,
+    ) -> Vec<Array> {
         match precision {
             Precision::Double => {
                 let mut room = std::mem::take(&mut self.doubles);
-                let results = self.run_in(&mut room, given, precision, pool);
+                let results = self.run_in(&mut room, &given, precision, pool);
                 self.doubles = room;
                 results
             }
             Precision::Single => {
                 let mut room = std::mem::take(&mut self.singles);
-                let results = self.run_in(&mut room, given, precision, pool);
+                let results = self.run_in(&mut room, &given, precision, pool);
                 self.singles = room;
                 results
             }
@@ -167,16 +178,14 @@ impl Tape {
     fn run_in<T: Number>(
         &mut self,
         room: &mut [Vec<T>],
-        given: &[Array],
+        given: &[(Array, Option<Buffer>)],
         precision: Precision,
         pool: &Arc<Pool>,
     ) -> Vec<Array> {
         let together = is_worth_it(self.parts.len(), self.entries);
         let Tape { operations, free, parts, asked, entries, nothing, .. } = self;
         let made = operations.iter().map(|_| Made::Nothing).collect();
-        let given: Vec<(Array, Option<Buffer>)> =
-            given.iter().map(|array| (array.clone(), array.done())).collect();
-        let mut at_work = AtWork { made, given: &given, room, pool };
+        let mut at_work = AtWork { made, given, room, pool };
         let stopped = pool.stopped();
         let mut run = || {
             for part in parts.iter() {

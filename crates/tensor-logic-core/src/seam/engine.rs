@@ -4,7 +4,7 @@
 //! the fast engine.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -140,7 +140,7 @@ pub enum Slope {
 }
 
 /// The current values of parameters, row-major over their domains. A 0 among them has no sign.
-pub type Parameters = HashMap<TensorId, Arc<Vec<f64>>>;
+pub type Parameters = BTreeMap<TensorId, Arc<Vec<f64>>>;
 
 /// Limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -285,10 +285,13 @@ impl Machine {
         if stretch.made == made && stretch.results.iter().all(|(id, _)| self.stored(*id).is_some()) {
             return Ok(true);
         }
-        let given: Option<Vec<Array>> = stretch.given.iter().map(|input| self.array_of(input, &[])).collect();
-        let Some(given) = given else { return Ok(false) };
-        given.iter().for_each(|array| drop(self.force(array)));
-        let arrays = stretch.tape.run(&given, self.precision, &self.pool);
+        let given = stretch.given.iter().map(|input| {
+            let array = self.array_of(input, &[])?;
+            let numbers = array.done().unwrap_or_else(|| self.force(&array));
+            Some((array, Some(numbers)))
+        });
+        let Some(given) = given.collect::<Option<Vec<_>>>() else { return Ok(false) };
+        let arrays = stretch.tape.run_on(given, self.precision, &self.pool);
         self.stop.check(self.head)?;
         let (results, doubted) = arrays.split_at(stretch.results.len().min(arrays.len()));
         for ((scope, doubt), array) in stretch.suspects.iter().zip(doubted) {

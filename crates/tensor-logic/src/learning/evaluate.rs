@@ -70,7 +70,7 @@ pub fn gradients(
     goal: TensorId,
     wrt: &[TensorId],
 ) -> Result<Gradients> {
-    gradients_at(engine, program, budget, HashMap::new(), goal, wrt)
+    gradients_at(engine, program, budget, Parameters::new(), goal, wrt)
 }
 
 /// The same at these values of parameters; those that are not given are at their start.
