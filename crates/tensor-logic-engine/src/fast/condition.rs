@@ -46,6 +46,10 @@ fn expr_free(expr: &Expr, visit: &mut dyn FnMut(IndexId)) {
     let (parts, when) = expr.parts();
     let over = if let Expr::Reduce(reduce) = expr { reduce.over.as_slice() } else { &[] };
     let mut open = except(over, visit);
+    if let Expr::Axis(axis) = expr {
+        // An entry belongs to its place along the axes, also where the argument is the same at all of them.
+        axis.axes.iter().for_each(|index| open(*index));
+    }
     if parts.is_empty() {
         return expr_indices(expr, &mut open);
     }

@@ -318,6 +318,9 @@ fn an_engine_that_hangs_panics_or_differs_is_seen() {
 
 /// What was once not the same, as small as it could be made, and which engine was wrong.
 const ONCE_DIFFERENT: &[&str] = &[
+    // What softmax is taken of became a number without an index, because the relation has all tuples.
+    "j : 2\nR(0)\nR(1)\nS(1, 0, 1)\nY[j.] = softmax(R(j)) S(j, i, k)",
+    "j : 2\nR(0); R(1)\nS(1, 0)\nY[j.] = lnorm(R(j) j) S(j, i)\nZ[j.] = 2 softmax(R(j)) S(j, i)",
     // The reference: `m` is of the guard alone, so that its place gives no values of `i` outside.
     "i, m : 3; R(1, 2); S[i.] = softmax(1.5 | R(m+i, 2))",
     // The fast one: two terms take the values of `y` from one relation at different places.
