@@ -106,6 +106,21 @@ fn what_tells_constants_apart_keeps_them_apart() {
     assert_eq!(of(two, "H[x] = E(x, y) E(y, z) E(z, x) X[y, d] W[d]\nLoss = sig(H[x])"), Some(1));
 }
 
+/// What was merged and is read at constants alone has its gradient: the read is of the whole tensor.
+#[test]
+fn what_constants_read_is_learned() {
+    for equations in [
+        "E[i] = W\nLoss = E[2]",
+        "E[i] = W\nLoss = E[2] + E[i] E[3]",
+        "E[i] = W\nF[i] = 2 E[3] E[i]\nLoss = E[2] + F[i] + F[1]",
+        "E[i] max= W A[k, k]\nQ min= E[2]^-1\nLoss = sig(Q)",
+    ] {
+        let text = format!("i, k : 4\nA[i, k] = i + k\nW ~ 3\n{equations}\nLoss? LEARN\nW?\n");
+        let lifted = compared(&text, "opt=sgd, lr=0.01, steps=3").unwrap();
+        assert!(lifted.tuples.is_some() || lifted.constants.is_some(), "{equations}");
+    }
+}
+
 /// A graph of some equal parts, and layers over it.
 fn program(stream: &mut Stream) -> String {
     let mut below = |bound: usize| (stream.uniform() * bound as f64) as usize;

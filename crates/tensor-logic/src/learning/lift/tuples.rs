@@ -134,7 +134,10 @@ fn coloured(
         }
         let asked: Vec<(usize, usize, &Terms)> = planned()
             .flat_map(|(at, terms)| terms.iter().enumerate().map(move |(term, terms)| (at, term, terms)))
-            .filter(|(_, _, terms)| !terms.indices.is_empty())
+            .filter(|(at, _, terms)| {
+                let equation = program.equations.get(*at);
+                terms.says(equation.is_some_and(|equation| look.lifted.contains(&equation.tensor)))
+            })
             .collect();
         let found = bindings(engine, look, &store, &asked, budget, parameters, &mut left)?;
         for ((at, term, terms), found) in asked.iter().zip(&found) {

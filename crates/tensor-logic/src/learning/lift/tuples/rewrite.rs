@@ -24,7 +24,10 @@ pub(super) fn of(look: &Look<'_>, plans: &Plans, store: &Store) -> Program {
     let mut equations = Vec::new();
     let mut whole: BTreeSet<TensorId> = BTreeSet::new();
     for (number, equation) in look.program.equations.iter().enumerate() {
-        match plans.get(&number) {
+        // A term that reads what was merged at constants alone reads it whole.
+        let merged = look.lifted.contains(&equation.tensor);
+        let plan = plans.get(&number).filter(|terms| merged || terms.iter().all(|terms| terms.says(false)));
+        match plan {
             Some(terms) => equations.push(writing.equation(number, equation, terms)),
             None => {
                 equation.visit_reads(&mut |read, _| {
@@ -130,7 +133,7 @@ impl Writing<'_> {
             own = Some((shape, colour));
         }
         for (at, (term, terms)) in made.terms.iter_mut().zip(terms).enumerate() {
-            if !terms.indices.is_empty() {
+            if terms.says(own.is_some()) {
                 let rows = self.store.rows.get(&(number, at)).map_or(&[][..], Vec::as_slice);
                 let combine = self.look.program.tensor(equation.tensor).combine;
                 let all: Vec<IndexId> = equation.left.iter().chain(&term.over).copied().collect();

@@ -46,6 +46,14 @@ pub(super) struct Terms {
     pub(super) columns: Vec<Column>,
 }
 
+impl Terms {
+    /// Whether its bindings say anything: of a head whose tuples are merged, to which of them it contributes, and of what it
+    /// reads, which tuples.
+    pub(super) fn says(&self, merged: bool) -> bool {
+        merged || !self.indices.is_empty() || !self.columns.is_empty()
+    }
+}
+
 /// What is asked while terms are looked at.
 pub(super) struct Look<'a> {
     pub(super) program: &'a Program,
