@@ -165,6 +165,10 @@ impl Printer<'_> {
         else {
             return None;
         };
+        // A guard with indices of its own asks whether there are any; a factor would be summed over them.
+        if !reduce.when.exists.is_empty() {
+            return None;
+        }
         let (IndexFn::Remainder(index, two), IndexFn::Const(Const::Int(rest))) = (left, right) else {
             return None;
         };

@@ -305,3 +305,10 @@ fn random_gradients_are_those_of_dual_numbers() {
     assert!(steep.len() as u64 * 20 <= same.max(60), "steep: {steep:?}");
     assert!(slow.len() as u64 * 50 <= count.max(50), "too slow: {slow:?}");
 }
+
+/// A guard with indices of its own asks whether there are any values of these: printed as a factor it was summed over them.
+#[test]
+fn guards_with_indices_of_their_own_are_printed_as_guards() {
+    let text = "j, k, n : 4\nA[j] ~ [0.25, 4, 0.25, 0.5]\nQ() += A[j] / 2 | (n - k) % 2 == 0\nLoss = tanh(Q()) Q()\nLoss?";
+    assert!(matches!(examined(text, Storage::Auto), Outcome::Same));
+}
