@@ -72,6 +72,12 @@ impl Scope {
     }
 }
 
+/// Whether something is normalised along an index inside of an expression.
+fn is_axis(expr: &Expr, index: IndexId) -> bool {
+    let own = matches!(expr, Expr::Axis(axis) if axis.axes.contains(&index));
+    own || expr.parts().0.into_iter().any(|part| is_axis(part, index))
+}
+
 /// Visits the guards inside of an expression.
 fn guards_in(expr: &Expr, visit: &mut impl FnMut(&Guard)) {
     let (parts, when) = expr.parts();
@@ -283,6 +289,10 @@ impl Builder {
             else {
                 continue;
             };
+            // softmax and lnorm along an index take all of its values.
+            if equation.terms.iter().any(|term| is_axis(&term.body, *index)) {
+                continue;
+            }
             let Range::Domain(Domain::Interval { from: low, to: high }) = self.program.index(*index).range
             else {
                 continue;

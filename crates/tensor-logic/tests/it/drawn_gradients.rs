@@ -312,3 +312,18 @@ fn guards_with_indices_of_their_own_are_printed_as_guards() {
     let text = "j, k, n : 4\nA[j] ~ [0.25, 4, 0.25, 0.5]\nQ() += A[j] / 2 | (n - k) % 2 == 0\nLoss = tanh(Q()) Q()\nLoss?";
     assert!(matches!(examined(text, Storage::Auto), Outcome::Same));
 }
+
+/// Beside a factor whose read is shifted, the adjoint's index takes fewer values; what is normalised along it takes all.
+#[test]
+fn what_is_normalised_keeps_its_entries_beside_shifted_reads() {
+    for function in ["softmax", "lnorm"] {
+        let text = format!(
+            "A ~ [[0, 0.5, 0.5], [1.5, -2, 0.25], [1.5, 1.5, 0.25]]\n\
+             S[j., i] = {function}(A[j, i] / 4 + A[i, i]) A[j, j+2]\nLoss = (S[q, r] - 0.5)^2\nLoss?"
+        );
+        for storage in STORAGES {
+            let found = outcome(&text, storage);
+            assert!(matches!(found, Outcome::Same), "{function}");
+        }
+    }
+}
