@@ -319,7 +319,7 @@ fn what_is_normalised_keeps_its_entries_beside_shifted_reads() {
     for function in ["softmax", "lnorm"] {
         let text = format!(
             "A ~ [[0, 0.5, 0.5], [1.5, -2, 0.25], [1.5, 1.5, 0.25]]\n\
-             S[j., i] = {function}(A[j, i] / 4 + A[i, i]) A[j, j+2]\nLoss = (S[q, r] - 0.5)^2\nLoss?"
+             S[j., i] = {function}(A[j, i] / 4 + A(i, i)) A(j, j+2)\nLoss = (S[q, r] - 0.5)^2\nLoss?"
         );
         for storage in STORAGES {
             let found = outcome(&text, storage);
