@@ -3,6 +3,8 @@
 //! CubeCL makes a kernel's text from a description, and the description wants the properties of some device: Vulkan's, which
 //! may be Mesa's software driver.
 
+use std::sync::{Mutex, PoisonError};
+
 use cubecl::codegen::KernelSettings;
 use cubecl::prelude::*;
 use cubecl::server::ExecutionMode;
@@ -33,6 +35,10 @@ pub fn cuda(number: usize) -> Result<Vec<(String, String)>> {
     texts::<cubecl::cuda::CudaCompiler>(number, true)
 }
 
+/// CubeCL 0.10 numbers the helping variables of a text by one counter of the process, which each kernel sets to 0: of two texts
+/// that are made at once, one declares a variable twice.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 fn texts<C: Compiler + Default>(number: usize, cores: bool) -> Result<Vec<(String, String)>> {
     let spec = training::DeviceSpec::Vulkan(number);
     let client = crate::device::vulkan_client(number)?;
@@ -40,10 +46,15 @@ fn texts<C: Compiler + Default>(number: usize, cores: bool) -> Result<Vec<(Strin
     for (name, kernel) in kernels(&client).into_iter().filter(|(name, _)| cores || !name.ends_with(ON_CORES))
     {
         let address = kernel.address_type();
-        let text = C::default()
-            .compile(kernel.define(), &Default::default(), ExecutionMode::Unchecked, address)
-            .map_err(|e| Refusal::Device { name: spec.to_string(), reason: format!("{name}: {e}") })?;
-        texts.push((name, text.to_string()));
+        // From the beginning of its compilation until its text is written.
+        let text = {
+            let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = C::default()
+                .compile(kernel.define(), &Default::default(), ExecutionMode::Unchecked, address)
+                .map_err(|e| Refusal::Device { name: spec.to_string(), reason: format!("{name}: {e}") })?;
+            text.to_string()
+        };
+        texts.push((name, text));
     }
     Ok(texts)
 }

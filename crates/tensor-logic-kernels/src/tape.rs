@@ -75,16 +75,14 @@ enum Work {
 }
 
 impl Tape {
-    /// What computes those of these arrays that are asked for; the others are handles whose numbers nobody will look at.
-    /// What comes to the same each time is computed now. `None`, if something is read whose origin is not known.
+    /// What computes these arrays. What comes to the same each time is computed now. `None`, if something is read whose origin is
+    /// not known.
     pub fn of(
-        arrays: &[(&Array, bool)],
+        asked: &[&Array],
         origin: impl Fn(&Array) -> Option<Origin>,
         (precision, pool): (Precision, &Arc<Pool>),
     ) -> Option<Tape> {
-        // Handles hold what nobody will look at: what is made anew has none.
-        let asked: Vec<(&Array, bool)> = arrays.iter().filter(|(_, asked)| *asked).copied().collect();
-        let merged = without_common_subexpressions(&asked)?;
+        let merged = without_common_subexpressions(asked)?;
         let same = computed_once(&waiting(&all(&merged)), &origin);
         Array::force_all(&all(&same), precision, pool);
         let arrays = fused(&merged)?;
@@ -330,8 +328,8 @@ fn all(arrays: &[Array]) -> Vec<(&Array, bool)> {
 }
 
 /// The same arrays with equal operations on equal arrays done once; `None`, if an operation cannot be recorded.
-fn without_common_subexpressions(arrays: &[(&Array, bool)]) -> Option<Vec<Array>> {
-    let nodes = waiting(arrays);
+fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
+    let nodes = waiting(&arrays.iter().map(|array| (*array, true)).collect::<Vec<_>>());
     // What stands for each array.
     let mut stands: HashMap<usize, Array> = HashMap::new();
     let mut known: HashMap<(String, Vec<usize>), Array> = HashMap::new();
@@ -354,7 +352,7 @@ fn without_common_subexpressions(arrays: &[(&Array, bool)]) -> Option<Vec<Array>
         known.extend(key.map(|key| (key, array.clone())));
         stands.insert(node.array.name(), array);
     }
-    Some(arrays.iter().map(|(array, _)| stands.get(&array.name()).unwrap_or(array).clone()).collect())
+    Some(arrays.iter().map(|array| stands.get(&array.name()).unwrap_or(array).clone()).collect())
 }
 
 /// The same arrays, where elementwise work of few results that one operation reads is part of that one: to begin an
@@ -452,9 +450,8 @@ mod tests {
             }
             array.same(&y).then_some(Origin::Fixed)
         };
-        let (whole, square) = sum(&x, &y);
-        let asked = [(&whole, true), (&square, false)];
-        let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
+        let (whole, _) = sum(&x, &y);
+        let mut tape = Tape::of(&[&whole], origin, (Precision::Double, &pool)).unwrap();
         assert!(whole.is_waiting());
         assert_eq!((tape.operations.len(), tape.entries), (1, 2));
         assert!(matches!(tape.operations[0].1[..], [From::Given(0), From::Fixed(..)]));
@@ -464,12 +461,11 @@ mod tests {
         }
         // What is asked for and comes to the same is handed out like the rest.
         let (whole, square) = sum(&x, &y);
-        let asked = [(&square, true), (&whole, true)];
-        let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
+        let mut tape = Tape::of(&[&square, &whole], origin, (Precision::Double, &pool)).unwrap();
         let made = tape.run(&[numbers(&[1.0, 1.0])], Precision::Double, &pool);
         assert_eq!(made[0].done().unwrap().numbers::<f64>(), [9.0, 16.0]);
         assert_eq!(made[1].done().unwrap().numbers::<f64>(), [10.0, 17.0]);
         let (whole, _) = sum(&numbers(&[0.0, 0.0]), &y);
-        assert!(Tape::of(&[(&whole, true)], origin, (Precision::Double, &pool)).is_none());
+        assert!(Tape::of(&[&whole], origin, (Precision::Double, &pool)).is_none());
     }
 }

@@ -1362,9 +1362,9 @@ mod strips {
                 None => Some(Origin::Fixed),
             };
             let handles = arrays.all.iter().enumerate();
-            let listed: Vec<(&Array, bool)> =
-                handles.map(|(at, array)| (array, arrays.outcomes.contains(&at))).collect();
-            let tape = Tape::of(&listed, origin, (precision, &pool)).unwrap();
+            let asked: Vec<&Array> =
+                handles.filter(|(at, _)| arrays.outcomes.contains(at)).map(|(_, array)| array).collect();
+            let tape = Tape::of(&asked, origin, (precision, &pool)).unwrap();
             assert!(arrays.all.iter().all(Array::is_waiting), "all of it hangs on what is given");
             tape
         };

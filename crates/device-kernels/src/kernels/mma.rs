@@ -121,6 +121,12 @@ fn length(side: u32, depth: u32, along_terms: bool) -> u32 {
     AWAY + if along_terms { depth } else { side }
 }
 
+/// How far the fragment number `at` along the tile, of the terms from 16·`step` on, lies behind the first one, in vectors.
+fn behind(at: u32, step: u32, length: u32, along_terms: bool) -> u32 {
+    let (row, column) = if along_terms { (at, step) } else { (step, at) };
+    16 * (row * length + column) / SIZE
+}
+
 /// Entries of a stage of one operand.
 fn room(side: u32, depth: u32, along_terms: bool) -> u32 {
     length(side, depth, along_terms) * if along_terms { side } else { depth }
@@ -194,12 +200,7 @@ fn multiply_stage<E: Float>(
         let mut of_b = Sequence::<Array<Vector<E, Const<2>>>>::new();
         #[unroll]
         for j in 0..across {
-            let skip = comptime!(if b_along {
-                (16 * j as u32 * b_length + 16 * step) / SIZE
-            } else {
-                (16 * step * b_length + 16 * j as u32) / SIZE
-            });
-            let at = (b_first + skip) as usize;
+            let at = (b_first + comptime!(behind(j as u32, step, b_length, b_along))) as usize;
             let four = mma.load_matrix::<Vector<E, Four>, Const<2>>(
                 &right.slice(at, at + 1usize),
                 cmma::MatrixIdent::B,
@@ -216,12 +217,7 @@ fn multiply_stage<E: Float>(
         }
         #[unroll]
         for i in 0..down {
-            let skip = comptime!(if a_along {
-                (16 * i as u32 * a_length + 16 * step) / SIZE
-            } else {
-                (16 * step * a_length + 16 * i as u32) / SIZE
-            });
-            let at = (a_first + skip) as usize;
+            let at = (a_first + comptime!(behind(i as u32, step, a_length, a_along))) as usize;
             let of_a = mma.load_matrix::<Vector<E, Four>, Const<2>>(
                 &left.slice(at, at + 1usize),
                 cmma::MatrixIdent::A,

@@ -205,7 +205,6 @@ impl Machine {
         let outside = self.outside(&reads);
         fixed.iter().for_each(|array| drop(self.force(array)));
         let (mut results, mut arrays) = (Vec::new(), Vec::new());
-        let mut handles = Vec::new();
         for id in own {
             let (relation, array) = match self.stored(*id)? {
                 Stored::Dense(array) => (None, array.clone()),
@@ -216,20 +215,16 @@ impl Machine {
             if wanted(*id) {
                 results.push((*id, relation));
                 arrays.push(array);
-            } else {
-                handles.push(array);
             }
         }
         let (suspects, doubted): (Vec<_>, Vec<_>) =
             doubts.into_iter().map(|(scope, array, doubt)| ((scope, doubt), array)).unzip();
         arrays.extend(doubted);
-        let asked =
-            arrays.iter().map(|array| (array, true)).chain(handles.iter().map(|array| (array, false)));
         let origin = |array: &Array| match outside.iter().position(|(other, _)| other.same(array)) {
             Some(at) => Some(Origin::Given(at)),
             None => fixed.iter().any(|other| other.same(array)).then_some(Origin::Fixed),
         };
-        let tape = Tape::of(&asked.collect::<Vec<_>>(), origin, (self.precision, &self.pool))?;
+        let tape = Tape::of(&arrays.iter().collect::<Vec<_>>(), origin, (self.precision, &self.pool))?;
         Some(Stretch {
             components: components.iter().map(|(at, _)| *at).collect(),
             tape,

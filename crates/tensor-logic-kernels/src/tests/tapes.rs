@@ -5,6 +5,7 @@ use std::sync::Arc;
 use seeded::Stream;
 
 use super::{both, number, stream};
+use crate::schedule::waiting;
 use crate::{
     Array, Binary, Buffer, Code, Fold, Folding, Layout, LnormSlope, Matrices, Normalise, Number, Origin,
     Point, Pool, Precision, Product, Step, Tape, View,
@@ -81,9 +82,10 @@ type Made = (Array, Lies);
 /// An elementwise operation of some of these.
 fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize)) -> Point {
     let count = 1 + stream.below(3) as usize;
-    let inputs = (0..count).map(|_| {
-        // What was made last is read most often.
-        let most = stream.below(known.len() as u64);
+    let inputs = (0..count).map(|at| {
+        // What was made last is read most often: what several read is part of none.
+        let last = at == 0 && stream.below(2) == 0;
+        let most = if last { 0 } else { stream.below(known.len() as u64) };
         let back = stream.below(most + 1) as usize;
         let (array, of) = &known[known.len() - 1 - back];
         lies.view(array, *of, sizes, stream)
@@ -149,7 +151,9 @@ fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made
             (Array::of(r, Point::of(vec![r], view)), Lies::Rows)
         }
         _ => {
-            let lies = ALL[stream.below(6) as usize];
+            // As the last one half the time: what reads as it was written is taken in most.
+            let last = known[known.len() - 1].1;
+            let lies = if stream.below(2) == 0 { last } else { ALL[stream.below(6) as usize] };
             (Array::of(lies.len(sizes), point(stream, known, lies, sizes)), lies)
         }
     }
@@ -190,14 +194,14 @@ fn tapes<T: Number>(precision: Precision) {
         let numbers = [given(), given(), given()];
         let pool = Arc::new(Pool::default());
         let made = drawn(family().stream(round), &numbers[0], sizes);
-        let asked: Vec<bool> = (1..=made.len()).map(|at| at == made.len() || stream.below(4) == 0).collect();
-        let listed: Vec<(&Array, bool)> =
-            made.iter().zip(&asked).map(|((array, _), asked)| (array, *asked)).collect();
+        let asked: Vec<bool> = (1..=made.len()).map(|at| at == made.len() || stream.below(8) == 0).collect();
+        let wanted = made.iter().zip(&asked).filter(|(_, asked)| **asked);
+        let listed: Vec<&Array> = wanted.map(|((array, _), _)| array).collect();
         let origin = |array: &Array| match numbers[0].iter().position(|(given, _)| given.same(array)) {
             Some(at) => Some(Origin::Given(at)),
             None => Some(Origin::Fixed),
         };
-        let before = listed.iter().filter(|(array, _)| array.is_waiting()).count();
+        let before = waiting(&listed.iter().map(|array| (*array, true)).collect::<Vec<_>>()).len();
         let mut tape = Tape::of(&listed, origin, (precision, &pool)).unwrap();
         operations += before;
         taken_in += before.saturating_sub(tape.operations());
