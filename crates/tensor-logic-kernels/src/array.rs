@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use rayon::prelude::*;
 
 use super::number::{Buffer, Number, On, Pool, Precision, strides, volume};
+use super::threads::shared;
 use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
@@ -284,10 +285,9 @@ impl Array {
             let convert = |(slots, values): (&mut [T], &[f64])| {
                 slots.iter_mut().zip(values).for_each(|(slot, value)| *slot = T::of(*value) + T::ZERO);
             };
-            if values.len() > 2 * TASK && rayon::current_num_threads() > 1 {
-                own.par_chunks_mut(TASK).zip(values.par_chunks(TASK)).for_each(convert);
-            } else {
-                convert((&mut own, values));
+            match shared(values.len(), TASK) {
+                Some(task) => own.par_chunks_mut(task).zip(values.par_chunks(task)).for_each(convert),
+                None => convert((&mut own, values)),
             }
             T::buffer(own)
         }

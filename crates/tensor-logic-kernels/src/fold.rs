@@ -7,6 +7,7 @@ use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
+use super::threads::shared;
 
 /// How numbers are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,7 +247,13 @@ impl Fold {
     ) {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
-        let Parts { width, chunks, step, parts } = *parts;
+        let Parts { mut width, mut chunks, step, parts } = *parts;
+        let task = shared(rows.saturating_mul(len), TASK);
+        if let Some(task) = task.filter(|_| spaces.along) {
+            // Each entry is folded by itself, so that its chunk does not matter.
+            width = width.min((task / len).max(1));
+            chunks = rows.div_ceil(width);
+        }
         let stopped = pool.stopped_within(rows.saturating_mul(len));
         let work = |(nth, to): (usize, &mut [T])| {
             if stopped() {
@@ -267,7 +274,7 @@ impl Fold {
         for (part, to) in result.chunks_mut(rows).enumerate() {
             pieces.extend(to.chunks_mut(width).enumerate().map(|(at, to)| (part * chunks + at, to)));
         }
-        if rows.saturating_mul(len) > 2 * TASK && pieces.len() > 1 && rayon::current_num_threads() > 1 {
+        if task.is_some() {
             pieces.into_par_iter().for_each(work);
         } else {
             pieces.into_iter().for_each(work);

@@ -40,6 +40,7 @@ mod strips;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tiles;
 mod values;
 
@@ -57,3 +58,4 @@ pub use slabs::{NOWHERE, Slabs};
 pub use slope::LnormSlope;
 pub use space::advance;
 pub use tape::{Origin, Tape};
+pub use threads::together;

@@ -9,6 +9,7 @@ use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, NOTHING, Number, Pool, volume};
 use super::point::Point;
 use super::space::Space;
+use super::threads::shared;
 use super::values::{Each, Values};
 
 /// softmax (without epsilon) or lnorm of groups of entries.
@@ -130,13 +131,14 @@ impl Normalise {
                 self.grouped(result, groups, *count, present.as_ref().map(Values::slice), epsilon);
             }
             None if along > 0 => {
-                let rows = (TASK / along).max(1) * along;
+                let task = shared(len, TASK);
+                let rows = (task.unwrap_or(TASK) / along).max(1) * along;
                 let work = |(nth, part): (usize, &mut [T])| {
                     let own = nth * rows..nth * rows + part.len();
                     let here = present.as_ref().and_then(|present| present.slice().get(own.clone()));
                     self.rows(part, here, epsilon.as_ref().map(|epsilon| epsilon.part(own)));
                 };
-                if len > 2 * TASK && rayon::current_num_threads() > 1 {
+                if task.is_some() {
                     result.par_chunks_mut(rows).enumerate().for_each(work);
                 } else {
                     result.chunks_mut(rows).enumerate().for_each(work);

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::array::{Array, Typed};
 use super::number::{Buffer, Number, Pool};
 use super::space::{advance, buffers};
+use super::threads::shared;
 
 /// The sum of arrays that are spread over a larger one, and of an array as large as it.
 #[derive(Debug, Clone)]
@@ -114,9 +115,8 @@ pub fn along<T: Number>(to: &mut [T], values: &[T], join: &(impl Fn(&mut T, T) +
     let work = |(to, values): (&mut [T], &[T])| {
         to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value));
     };
-    if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
-        to.par_chunks_mut(TASK).zip(values.par_chunks(TASK)).for_each(work);
-    } else {
-        work((to, values));
+    match shared(to.len(), TASK) {
+        Some(task) => to.par_chunks_mut(task).zip(values.par_chunks(task)).for_each(work),
+        None => work((to, values)),
     }
 }

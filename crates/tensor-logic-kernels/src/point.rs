@@ -7,6 +7,7 @@ use training::kernels::{Kernel, vectorised};
 use super::array::{Array, Step, Typed, View, Ways, known_or, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
+use super::threads::shared;
 use super::values::Values;
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::{Function, power};
@@ -253,22 +254,24 @@ impl Point {
         pool: &Pool,
     ) {
         let stopped = pool.stopped_within(result.len());
+        let several = shared(result.len(), TASK);
+        let task = several.unwrap_or(TASK);
         let work = |(nth, part): (usize, &mut [T])| {
             if stopped() {
                 return;
             }
             let mut evaluator = Evaluator::over(self, space, sources);
             for (at, tile) in part.chunks_mut(TILE).enumerate() {
-                evaluator.evaluate(nth * TASK + at * TILE, &[], tile);
+                evaluator.evaluate(nth * task + at * TILE, &[], tile);
                 if clean {
                     vectorised(Unsigned(tile));
                 }
             }
         };
-        if result.len() > 2 * TASK && rayon::current_num_threads() > 1 {
-            result.par_chunks_mut(TASK).enumerate().for_each(work);
+        if several.is_some() {
+            result.par_chunks_mut(task).enumerate().for_each(work);
         } else {
-            result.chunks_mut(TASK).enumerate().for_each(work);
+            result.chunks_mut(task).enumerate().for_each(work);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::array::{Array, Typed, Ways};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Unsigned;
 use super::space::{Run, Scratch, TILE, buffers};
+use super::threads::shared;
 use super::tiles::{self, SUMS, Stands, TALL, packed_len};
 
 /// Matrices in an array: steps from one to the next along each dimension of the batch, from row to
@@ -69,6 +70,8 @@ const PACKED: usize = 1 << 11;
 const HELD: usize = 1 << 16;
 const STRIP: usize = 1 << 16;
 const LEAST: usize = 256;
+/// So many entries of the left factor are one task of tiles.
+const TASK: usize = 1 << 15;
 
 impl Matrices {
     pub(super) fn at<'a, T>(
@@ -215,6 +218,13 @@ impl Product {
             let least = (PARALLEL / 4 / work).max(1);
             let each = result.par_chunks_exact_mut(m * n).with_min_len(least).enumerate();
             each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
+        } else if let Some(rows) = self.tiles() {
+            for (at, out) in result.chunks_exact_mut(m * n).enumerate() {
+                let one = |(nth, out): (usize, &mut [T])| {
+                    piece(at, nth * rows..nth * rows + out.len() / n, 0..k, out, false);
+                };
+                out.par_chunks_mut(rows * n).enumerate().for_each(one);
+            }
         } else {
             let each = result.chunks_exact_mut(m * n).enumerate();
             each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
@@ -239,6 +249,15 @@ impl Product {
             true => strip,
             false => m.div_ceil(2).next_multiple_of(16).clamp(ROWS.0, ROWS.1),
         }
+    }
+
+    /// Into tasks of how many rows what tiles do is cut: every entry is made as it is without tasks.
+    fn tiles(&self) -> Option<usize> {
+        let (m, k, n) = (self.m, self.k, self.n);
+        let task = shared(m * k, TASK).filter(|_| self.is_thin(m, k))?;
+        let by_tiles = |rows: usize| rows == 0 || (rows >= TALL && rows * k * n > SMALL);
+        let least = (task / k).next_multiple_of(TALL);
+        (least..m).step_by(TALL).find(|rows| by_tiles(*rows) && by_tiles(m % rows))
     }
 
     /// How far the factors at a position of the batch lie from the first ones.

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::array::{Array, Typed};
 use super::number::{Buffer, Number, Pool};
 use super::space::buffers;
+use super::threads::shared;
 
 /// No row.
 pub const NOWHERE: u32 = u32::MAX;
@@ -75,11 +76,12 @@ impl Slabs {
                 }
             }
         };
-        let each = (TASK / inner).max(1);
-        if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
-            to.par_chunks_mut(each * inner).zip(self.positions.par_chunks(each)).for_each(work);
-        } else {
-            work((to, &self.positions));
+        match shared(to.len(), TASK) {
+            Some(task) => {
+                let each = (task / inner).max(1);
+                to.par_chunks_mut(each * inner).zip(self.positions.par_chunks(each)).for_each(work);
+            }
+            None => work((to, &self.positions)),
         }
     }
 }

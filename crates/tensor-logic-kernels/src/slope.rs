@@ -8,6 +8,7 @@ use super::normalise::{across, wide_sum};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Point;
 use super::space::{Few, Source, Space, buffers};
+use super::threads::shared;
 use super::values::Each;
 
 /// `(q - mean(q) - y mean(q y)) / sqrt(var(x) + eps)` with means along rows of `along` entries: what comes down to the
@@ -115,7 +116,8 @@ impl LnormSlope {
             (numbers(0).spread(len, pool), numbers(2).spread(len, pool), numbers(3));
         self.incoming.evaluate_over(&spaces[1], &parts[1], to, false, pool);
         let along = self.along;
-        let rows = TASK.checked_div(along).map_or(1, |rows| rows.max(1) * along);
+        let task = shared(len, TASK);
+        let rows = task.unwrap_or(TASK).checked_div(along).map_or(1, |rows| rows.max(1) * along);
         let work = |(nth, to): (usize, &mut [T])| {
             let own = nth * rows..nth * rows + to.len();
             let [argument, result] = [&argument, &result].map(|part| &part.slice()[own.clone()]);
@@ -124,7 +126,7 @@ impl LnormSlope {
         };
         if along == 0 {
             // There is no entry.
-        } else if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+        } else if task.is_some() {
             to.par_chunks_mut(rows).enumerate().for_each(work);
         } else {
             to.chunks_mut(rows).enumerate().for_each(work);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::array::Array;
-use super::force::{awake, is_worth_it};
+use super::threads::together;
 use super::number::{Buffer, Number, Pool, Precision};
 use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
@@ -180,12 +180,11 @@ impl Tape {
         precision: Precision,
         pool: &Arc<Pool>,
     ) -> Vec<Array> {
-        let together = is_worth_it(self.parts.len(), self.entries);
         let Tape { operations, free, parts, asked, entries, nothing, .. } = self;
         let made = operations.iter().map(|_| Made::Nothing).collect();
         let mut at_work = AtWork { made, given, room, pool };
         let stopped = pool.stopped();
-        let mut run = || {
+        together(parts.len(), *entries, || {
             for part in parts.iter() {
                 if stopped() {
                     return;
@@ -217,11 +216,7 @@ impl Tape {
                 }
                 part.free.iter().for_each(|at| at_work.free(*at));
             }
-        };
-        match together {
-            true => awake(*entries, run),
-            false => run(),
-        }
+        });
         asked.iter().map(|from| at_work.array(from, nothing)).collect()
     }
 }

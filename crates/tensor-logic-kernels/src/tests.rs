@@ -731,6 +731,32 @@ fn a_long_product_is_three_loops_whatever_the_threads() {
     both(long_products::<f64>, long_products::<f32>);
 }
 
+/// Of sizes that one thread does unless others look for work: then in tasks of rows.
+fn shared_products<T: Number>(precision: Precision) {
+    let mut stream = stream("shared products");
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
+    let (one, several) = (threads(1), threads(3));
+    for _ in 0..200 {
+        let (m, k, n) = (1 + stream.below(2500), 1 + stream.below(70), 1 + stream.below(40));
+        let [m, k, n] = [m, k, n].map(|size| size as usize);
+        let batch: Vec<usize> = (0..stream.below(2)).map(|_| 1 + stream.below(3) as usize).collect();
+        let (a, _) = matrices(&mut stream, &batch, m, k, false);
+        let (b, _) = matrices(&mut stream, &batch, k, n, false);
+        let len = volume(&batch) * m * n;
+        let product = Product { batch, m, k, n, a, b, scale: 0.5 };
+        let run = || forced::<T>(&Array::of(len, product.clone()), precision);
+        let alone = one.install(run);
+        let found = several.install(|| crate::threads::looked_for(run));
+        let bits = |values: &[T]| values.iter().map(|value| value.double().to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&found), bits(&alone), "{product:?}");
+    }
+}
+
+#[test]
+fn a_product_in_tasks_of_rows_has_the_bits_of_one_thread() {
+    both(shared_products::<f64>, shared_products::<f32>);
+}
+
 fn segments<T: Number>(precision: Precision) {
     let mut stream = stream("segments");
     for round in 0..300 {

@@ -13,12 +13,14 @@ use super::component::{Fixings, range_of};
 use super::machine::{Machine, Stored};
 use super::records::{Input, Moved, Record, Target};
 use crate::error::Result;
-use crate::kernels::{Array, Buffer, Number, Places, Pool, Precision, Recorded, along};
+use crate::kernels::{Array, Buffer, Number, Places, Pool, Precision, Recorded, along, together};
 use crate::program::{Combine, Equation, Expr, IndexId, Style, TensorId};
 
 /// Fewer steps are done one by one, and at most so many are gone through at once.
 const STEPS: usize = 2;
 const MOST: usize = 1 << 12;
+/// Threads share steps of so many results.
+const STEP: usize = 1 << 14;
 /// No operation reads more arrays.
 const READS: usize = 16;
 
@@ -173,18 +175,24 @@ impl Machine {
         let made = room(members, &pool);
         let mut numbers = Numbers { states, outer, made };
         let mut gone = Ok(Gone { steps, tensors: 0 });
-        'steps: for nth in 0..steps {
-            if let Err(refusal) = self.stop.check(self.head) {
-                gone = Err(refusal);
-                break;
-            }
-            for (at, member) in members.iter().enumerate() {
-                if !numbers.step(at, member, nth, &pool) {
-                    gone = Ok(Gone { steps: nth, tensors: at });
-                    break 'steps;
+        let (stop, head, members) = (&self.stop, self.head, &*members);
+        let records = || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
+        let each = records().flat_map(|record| &record.operations);
+        let entries: usize = each.map(|moved| moved.operation.len()).sum();
+        let work = || {
+            for nth in 0..steps {
+                if let Err(refusal) = stop.check(head) {
+                    return gone = Err(refusal);
+                }
+                for (at, member) in members.iter().enumerate() {
+                    if !numbers.step(at, member, nth, &pool) {
+                        return gone = Ok(Gone { steps: nth, tensors: at });
+                    }
                 }
             }
-        }
+        };
+        // The threads stay awake where a step is worth it.
+        together(if entries >= STEP { steps } else { 0 }, entries * steps, work);
         numbers.made.into_iter().for_each(|made| pool.give(made));
         for (id, state) in ids.into_iter().zip(numbers.states) {
             self.store(id, Stored::Dense(Array::pooled(T::buffer(state), &pool)));

@@ -6,6 +6,7 @@ use seeded::Stream;
 
 use super::{both, number, stream};
 use crate::schedule::waiting;
+use crate::threads::looked_for;
 use crate::{
     Array, Binary, Buffer, Code, Fold, Folding, Layout, LnormSlope, Matrices, Normalise, Number, Origin,
     Point, Pool, Precision, Product, Step, Tape, View,
@@ -230,4 +231,53 @@ fn tapes<T: Number>(precision: Precision) {
 #[test]
 fn operations_that_take_others_in_have_the_bits_of_both() {
     both(tapes::<f64>, tapes::<f32>);
+}
+
+/// The tapes of larger numbers, on several threads and on one.
+fn shared<T: Number>(precision: Precision) {
+    let family = || seeded::Family::new("tensor-logic/kernels", "shared tapes", seeded::test_seed());
+    let mut stream = stream("shared tapes");
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
+    let (one, several) = (threads(1), threads(3));
+    for round in 0..40 {
+        let sizes = (1 + stream.below(700) as usize, 1 + stream.below(90) as usize);
+        let lies = [Lies::ByRows, ALL[stream.below(6) as usize]];
+        let given: Vec<Made> = lies
+            .map(|lies| {
+                let values = (0..lies.len(sizes)).map(|_| T::of(number(&mut stream, false))).collect();
+                (Array::given(T::buffer(values)), lies)
+            })
+            .to_vec();
+        let made = || drawn(family().stream(round), &given, sizes);
+        let bits = || -> Vec<Vec<u64>> {
+            let pool = Arc::new(Pool::default());
+            let arrays = made();
+            let numbers = |(array, _): &Made| array.force(precision, &pool).numbers::<f64>();
+            arrays.iter().map(|made| numbers(made).iter().map(|value| value.to_bits()).collect()).collect()
+        };
+        let tape = || -> Vec<Vec<u64>> {
+            let pool = Arc::new(Pool::default());
+            let arrays = made();
+            let asked: Vec<&Array> = arrays.iter().map(|(array, _)| array).collect();
+            let origin = |array: &Array| match given.iter().position(|(given, _)| given.same(array)) {
+                Some(at) => Some(Origin::Given(at)),
+                None => Some(Origin::Fixed),
+            };
+            let mut tape = Tape::of(&asked, origin, (precision, &pool)).unwrap();
+            let arrays: Vec<Array> = given.iter().map(|(array, _)| array.clone()).collect();
+            let found = tape.run(&arrays, precision, &pool);
+            let numbers = |array: &Array| array.force(precision, &pool).numbers::<f64>();
+            found.iter().map(|array| numbers(array).iter().map(|value| value.to_bits()).collect()).collect()
+        };
+        let alone = one.install(bits);
+        for work in [&bits as &(dyn Fn() -> Vec<Vec<u64>> + Sync), &tape] {
+            let found = several.install(|| looked_for(work));
+            assert!(found == alone, "{round}: {sizes:?}\n{:?}", made());
+        }
+    }
+}
+
+#[test]
+fn what_several_threads_share_has_the_bits_of_one() {
+    both(shared::<f64>, shared::<f32>);
 }
