@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed, Ways, known_or};
+use super::array::{Array, Typed, View, Ways, known_or};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
@@ -91,6 +91,8 @@ const PARTS: usize = 32;
 const ASKED: usize = 64;
 /// So many numbers are added in their own precision before they are added in 64 bits.
 const BLOCK: usize = 128;
+/// Rows of so many entries at most are folded into one as they lie.
+const ROW: usize = 64;
 
 /// Part of the work: some entries of what stays, some of what goes.
 #[derive(Debug, Clone, Copy)]
@@ -108,15 +110,28 @@ pub(super) struct Spaces {
     /// Both, where what goes is so short that a tile holds some entries whole: to begin a tile takes as long as some
     /// dozen numbers do.
     both: Option<Space>,
+    /// In the order in which numbers lie, where what goes stands between short rows of what stays.
+    blocks: Option<Blocks>,
+}
+
+/// What stays, in two parts, and what goes between them: `len` rows of so many entries are folded into one.
+#[derive(Clone)]
+struct Blocks {
+    space: Space,
+    len: usize,
+    row: usize,
+    /// Whether there is nothing before what goes: few sums of many rows.
+    columns: bool,
 }
 
 impl Spaces {
     /// What tiles run along.
     pub(super) fn own(&self) -> &Space {
-        match &self.both {
-            Some(both) => both,
-            None if self.along => &self.dropped,
-            None => &self.kept,
+        match (&self.both, &self.blocks) {
+            (Some(both), _) => both,
+            (None, Some(blocks)) => &blocks.space,
+            (None, None) if self.along => &self.dropped,
+            (None, None) => &self.kept,
         }
     }
 }
@@ -124,7 +139,6 @@ impl Spaces {
 /// How the work is cut: what stays into chunks of a width, what goes into parts of so many entries.
 struct Parts {
     width: usize,
-    chunks: usize,
     step: usize,
     parts: usize,
 }
@@ -137,7 +151,7 @@ impl Parts {
         let parts =
             if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
         let step = len.div_ceil(parts);
-        Parts { width, chunks, step, parts: len.div_ceil(step) }
+        Parts { width, step, parts: len.div_ceil(step) }
     }
 }
 
@@ -165,7 +179,8 @@ impl Typed for Fold {
 
     fn fused(self) -> Fold {
         // What is read decides how tiles run, and that in which order numbers are joined.
-        let order = |spaces: Spaces| (spaces.along, spaces.both.is_some());
+        let columns = |spaces: &Spaces| spaces.blocks.as_ref().is_some_and(|blocks| blocks.columns);
+        let order = |spaces: Spaces| (spaces.along, spaces.both.is_some(), columns(&spaces));
         let fused = Fold { point: self.point.taken_in(), ..self };
         if order(fused.spaces()) == order(self.spaces()) { fused } else { self }
     }
@@ -247,13 +262,17 @@ impl Fold {
     ) {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
-        let Parts { mut width, mut chunks, step, parts } = *parts;
+        let Parts { mut width, step, parts } = *parts;
         let task = shared(rows.saturating_mul(len), TASK);
-        if let Some(task) = task.filter(|_| spaces.along) {
-            // Each entry is folded by itself, so that its chunk does not matter.
-            width = width.min((task / len).max(1));
-            chunks = rows.div_ceil(width);
+        // Each entry is folded by itself, so that its chunk does not matter.
+        match (&spaces.blocks, task) {
+            (Some(Blocks { row, columns: false, .. }), _) => {
+                width = (task.unwrap_or(TASK) / len / row).max(1) * row
+            }
+            (None, Some(task)) if spaces.along => width = width.min((task / len).max(1)),
+            _ => {}
         }
+        let chunks = rows.div_ceil(width);
         let stopped = pool.stopped_within(rows.saturating_mul(len));
         let work = |(nth, to): (usize, &mut [T])| {
             if stopped() {
@@ -290,10 +309,54 @@ impl Fold {
             space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count()
         };
         let (rows, len) = (volume(kept), volume(dropped));
-        let along = rows < 16 || (len >= 8 && unit(&dropped_space) > unit(&kept_space));
+        let inside = len >= 8 && unit(&dropped_space) > unit(&kept_space);
+        let blocks = match rows < 16 || inside {
+            true if inside => None,
+            true => self.columns(),
+            false => self.columns().or_else(|| self.blocks(&kept_space)),
+        };
+        let along = (rows < 16 || inside) && blocks.is_none();
         let both = along && rows > 1 && len <= TILE / 2;
         let both = both.then(|| Space::new(&self.point.shape, &self.point.inputs, 0));
-        Spaces { kept: kept_space, dropped: dropped_space, along, both }
+        Spaces { kept: kept_space, dropped: dropped_space, along, both, blocks }
+    }
+
+    /// How numbers are gone through as they lie, if that is another order: short rows that are brought together take longer
+    /// than what is done with them.
+    fn blocks(&self, kept: &Space) -> Option<Blocks> {
+        let (stays, goes) = self.point.shape.split_at(self.kept);
+        let (rows, len) = (volume(stays), volume(goes));
+        let none = rows == 0 || len == 0;
+        if none || kept.is_flat() || len > BLOCK || Parts::of(rows, len, false).parts > 1 {
+            return None;
+        }
+        (1..self.kept).rev().find_map(|cut| {
+            let row = volume(&stays[cut..]);
+            let space = self.behind(cut).filter(|_| row > 1 && row * len <= TILE)?;
+            Some(Blocks { space, len, row, columns: false })
+        })
+    }
+
+    /// The same where few sums are of many rows that stand one behind the other.
+    fn columns(&self) -> Option<Blocks> {
+        let (stays, goes) = self.point.shape.split_at(self.kept);
+        let (row, len) = (volume(stays), volume(goes));
+        let many = (2..=ROW).contains(&row) && len * row > TILE && self.folding != Folding::Product;
+        let space = self.behind(0).filter(|_| many)?;
+        Some(Blocks { space, len, row, columns: true })
+    }
+
+    /// What goes before some of what stays, if so all numbers are gone through as they lie.
+    fn behind(&self, cut: usize) -> Option<Space> {
+        let shape = &self.point.shape;
+        let order: Vec<usize> = (0..cut).chain(self.kept..shape.len()).chain(cut..self.kept).collect();
+        let shape: Vec<usize> = order.iter().map(|dim| shape[*dim]).collect();
+        let moved = |view: &View| View {
+            steps: order.iter().map(|dim| view.steps[*dim].clone()).collect(),
+            ..view.clone()
+        };
+        let views: Vec<View> = self.point.inputs.iter().map(moved).collect();
+        Some(Space::new(&shape, &views, 0)).filter(Space::is_flat)
     }
 
     /// Whether each entry is folded by itself, from the first number to the last.
@@ -355,6 +418,20 @@ impl Fold {
             self.short(&mut evaluator, len, task.kept.0, to, &mut tile);
             return scratch.give(Run::Tile(tile));
         }
+        if let Some(Blocks { row, columns: true, .. }) = spaces.blocks {
+            self.rows_of(&mut evaluator, row, task.dropped, (to, &mut tile), stopped);
+            return scratch.give(Run::Tile(tile));
+        }
+        if let Some(Blocks { len, row, .. }) = spaces.blocks {
+            let (mut first, some) = (task.kept.0 * len, TILE / (row * len) * row);
+            for to in to.chunks_mut(some) {
+                let values = &mut tile[..to.len() * len];
+                evaluator.evaluate(first, &[], values);
+                first += values.len();
+                vectorised(Rows { folding: self.folding, values, len, row, to });
+            }
+            return scratch.give(Run::Tile(tile));
+        }
         if spaces.along {
             positions(&other.sizes, task.kept.0, &mut places);
             for slot in to {
@@ -407,6 +484,42 @@ impl Fold {
         [tile, block].into_iter().for_each(|tile| scratch.give(Run::Tile(tile)));
     }
 
+    /// Rows of so many entries into one, as many side by side as lanes hold.
+    fn rows_of<T: Number>(
+        &self,
+        evaluator: &mut Evaluator<'_, T>,
+        row: usize,
+        (from, until): (usize, usize),
+        (to, tile): (&mut [T], &mut [T; TILE]),
+        stopped: &dyn Fn() -> bool,
+    ) {
+        let (folding, start) = (self.folding, self.folding.start());
+        let width = ROW / row * row;
+        let (mut total, mut block) = ([start; ROW], [T::of(start); ROW]);
+        let mut added = 0;
+        let some = TILE / width * width;
+        for (nth, first) in (from * row..until * row).step_by(some).enumerate() {
+            if nth.is_multiple_of(ASKED) && stopped() {
+                break;
+            }
+            let values = &mut tile[..some.min(until * row - first)];
+            evaluator.evaluate(first, &[], values);
+            vectorised(Columns { folding, values, block: &mut block[..width] });
+            added += some / width;
+            if added + some / width > BLOCK || first + some >= until * row {
+                for (total, value) in total.iter_mut().zip(&mut block) {
+                    *total = folding.join(*total, value.double());
+                    *value = T::of(start);
+                }
+                added = 0;
+            }
+        }
+        for (at, slot) in to.iter_mut().enumerate() {
+            let all = total[at..width].iter().step_by(row);
+            *slot = T::of(all.fold(start, |so_far, value| folding.join(so_far, *value)));
+        }
+    }
+
     /// Entries from the `first` on, some in a tile: the fold of each is that of a tile of its own.
     fn short<T: Number>(
         &self,
@@ -443,6 +556,107 @@ impl Fold {
             at += len;
         }
         T::of(total)
+    }
+}
+
+/// Rows of a tile into one; the last may be shorter.
+struct Columns<'a, T> {
+    folding: Folding,
+    values: &'a [T],
+    block: &'a mut [T],
+}
+
+impl<T: Number> Kernel for Columns<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.folding {
+            Folding::Sum => self.joined(|a, b| a + b),
+            Folding::Product => self.joined(|a, b| a * b),
+            Folding::Larger => self.joined(larger),
+            Folding::Smaller => self.joined(smaller),
+        }
+    }
+}
+
+impl<T: Number> Columns<'_, T> {
+    #[inline(always)]
+    fn joined(self, join: impl Fn(T, T) -> T) {
+        for row in self.values.chunks(self.block.len()) {
+            self.block.iter_mut().zip(row).for_each(|(slot, value)| *slot = join(*slot, *value));
+        }
+    }
+}
+
+/// The folds of so many rows of a tile at a time into one.
+struct Rows<'a, T> {
+    folding: Folding,
+    values: &'a [T],
+    len: usize,
+    row: usize,
+    to: &'a mut [T],
+}
+
+impl<T: Number> Kernel for Rows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        match self.folding {
+            Folding::Sum => self.joined(|a, b| a + b),
+            Folding::Product => self.joined(|a, b| a * b),
+            Folding::Larger => self.joined(larger),
+            Folding::Smaller => self.joined(smaller),
+        }
+    }
+}
+
+impl<T: Number> Rows<'_, T> {
+    #[inline(always)]
+    fn joined(self, join: impl Fn(T, T) -> T) {
+        match self.row {
+            ..=8 => self.wide::<8>(join),
+            9..=16 => self.wide::<16>(join),
+            _ => self.plain(0, join),
+        }
+    }
+
+    /// Rows of at most so many entries: to loop over so few takes longer than to fold what stands behind them too, whose place
+    /// is written later.
+    #[inline(always)]
+    fn wide<const WIDE: usize>(self, join: impl Fn(T, T) -> T) {
+        let start = T::of(self.folding.start());
+        let (block, row) = (self.len * self.row, self.row);
+        let rows = self.to.len() / row;
+        let mut done = 0;
+        while done < rows {
+            let (from, to) = (done * block, done * row);
+            let there = self.values.get(from..from + block - row + WIDE).zip(self.to.get_mut(to..to + WIDE));
+            let Some((values, to)) = there else { break };
+            let mut total = [start; WIDE];
+            for values in values.windows(WIDE).step_by(row) {
+                for (slot, value) in total.iter_mut().zip(values) {
+                    *slot = join(*slot, *value);
+                }
+            }
+            to.copy_from_slice(&total);
+            done += 1;
+        }
+        self.plain(done, join);
+    }
+
+    /// Those from one on.
+    #[inline(always)]
+    fn plain(self, first: usize, join: impl Fn(T, T) -> T) {
+        let start = T::of(self.folding.start());
+        let blocks = self.values.chunks_exact(self.len * self.row);
+        for (to, block) in self.to.chunks_exact_mut(self.row).zip(blocks).skip(first) {
+            to.fill(start);
+            for row in block.chunks_exact(self.row) {
+                to.iter_mut().zip(row).for_each(|(slot, value)| *slot = join(*slot, *value));
+            }
+        }
     }
 }
 

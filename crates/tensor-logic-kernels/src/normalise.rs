@@ -244,6 +244,18 @@ impl<T: Number> Kernel for Rows<'_, T> {
     #[inline(always)]
     fn run(self) {
         let Rows { part, along, present, epsilon } = self;
+        if epsilon.is_none() && present.is_none() {
+            match along {
+                2 => return short::<2, T>(part),
+                3 => return short::<3, T>(part),
+                4 => return short::<4, T>(part),
+                5 => return short::<5, T>(part),
+                6 => return short::<6, T>(part),
+                7 => return short::<7, T>(part),
+                8 => return short::<8, T>(part),
+                _ => {}
+            }
+        }
         for (nth, row) in part.chunks_exact_mut(along).enumerate() {
             let range = nth * along..(nth + 1) * along;
             let here = present.map(|present| &present[range.clone()]);
@@ -254,6 +266,46 @@ impl<T: Number> Kernel for Rows<'_, T> {
             }
         }
     }
+}
+
+/// So many entries of short rows are done together: to begin a row takes as long as some of them.
+const TOGETHER: usize = 256;
+
+/// Softmax of rows of so many entries, in place, with the bits of each by itself.
+#[inline(always)]
+fn short<const ALONG: usize, T: Number>(part: &mut [T]) {
+    let some = TOGETHER / ALONG * ALONG;
+    for block in part.chunks_mut(some) {
+        let mut beside = [T::ZERO; TOGETHER];
+        let beside = &mut beside[..block.len()];
+        let mut usual = true;
+        for (row, beside) in block.as_chunks::<ALONG>().0.iter().zip(beside.as_chunks_mut::<ALONG>().0) {
+            let (mut most, mut least) = (T::of(f64::NEG_INFINITY), T::of(f64::INFINITY));
+            for value in row {
+                most = if *value > most { *value } else { most };
+                least = if *value < least { *value } else { least };
+            }
+            let near = T::LEAST == f64::NEG_INFINITY || (least - most).double() >= T::LEAST;
+            usual &= most.finite() & near;
+            *beside = [most; ALONG];
+        }
+        if !usual {
+            block.as_chunks_mut::<ALONG>().0.iter_mut().for_each(|row| softmax(row));
+            continue;
+        }
+        block.iter_mut().zip(&*beside).for_each(|(value, most)| *value = (*value - *most).exp_below_zero());
+        for (row, beside) in block.as_chunks::<ALONG>().0.iter().zip(beside.as_chunks_mut::<ALONG>().0) {
+            *beside = [row.iter().fold(T::ZERO, |sum, value| sum + *value); ALONG];
+        }
+        block.iter_mut().zip(&*beside).for_each(|(value, sum)| *value = share(*value, *sum));
+    }
+}
+
+/// What a power is of a sum of at least 1.
+#[inline(always)]
+fn share<T: Number>(power: T, sum: T) -> T {
+    // To divide doubles takes as long as half of their exponentials.
+    if size_of::<T>() == 4 { power / sum } else { power * (T::ONE / sum) }
 }
 
 /// Softmax of a row, in place.
@@ -270,13 +322,7 @@ fn softmax<T: Number>(row: &mut [T]) {
     let least = if far { extreme(row, f64::INFINITY, |value, least| value < least) } else { most };
     exponentials(row, most, least);
     let sum = sum(row);
-    if size_of::<T>() == 4 {
-        row.iter_mut().for_each(|value| *value = *value / sum);
-    } else {
-        // To divide doubles takes as long as half of their exponentials; the sum is at least 1.
-        let share = T::ONE / sum;
-        row.iter_mut().for_each(|value| *value = *value * share);
-    }
+    row.iter_mut().for_each(|value| *value = share(*value, sum));
 }
 
 /// The number beyond all others, in sixteen lanes; those that are none are passed over.

@@ -131,6 +131,12 @@ impl Space {
         }
         Space { sizes, walks }
     }
+
+    /// Whether nothing is to be brought together: the entries of each view stand one behind the other, or are one.
+    pub(super) fn is_flat(&self) -> bool {
+        let one = |walk: &Walk| walk.steps.iter().all(|step| step.by() == Some(0));
+        self.walks.iter().all(|walk| walk.flat || one(walk))
+    }
 }
 
 /// The positions of an entry along each dimension.

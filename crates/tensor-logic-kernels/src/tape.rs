@@ -10,11 +10,11 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::array::Array;
-use super::threads::together;
 use super::number::{Buffer, Number, Pool, Precision};
 use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
 use super::strips;
+use super::threads::together;
 
 /// What comes to the same each time is kept if it has so many entries at most.
 const KEPT: usize = 1 << 18;

@@ -581,6 +581,73 @@ fn a_fold_is_a_loop_over_what_goes() {
     both(folds::<f64>, folds::<f32>);
 }
 
+/// What goes stands between rows of what stays, in arrays that are read as they lie.
+fn folds_of_rows<T: Number>(precision: Precision) {
+    let mut stream = stream("folds of rows");
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
+    let (one, several) = (threads(1), threads(3));
+    for round in 0..200 {
+        let outer: Vec<usize> = (0..stream.below(3)).map(|_| 1 + stream.below(50) as usize).collect();
+        let inner: Vec<usize> = (0..1 + stream.below(2)).map(|_| 1 + stream.below(7) as usize).collect();
+        let goes: Vec<usize> = (0..1 + stream.below(2)).map(|_| 1 + stream.below(9) as usize).collect();
+        let goes = match round % 10 {
+            0 => vec![120 + stream.below(20) as usize],
+            1 => vec![1 + stream.below(3) as usize, 1 + stream.below(3000) as usize],
+            _ => goes,
+        };
+        let outer = if volume(&goes) > 500 { Vec::new() } else { outer };
+        let (rows, len, row) = (volume(&outer), volume(&goes), volume(&inner));
+        let lies = [outer.as_slice(), &goes, &inner].concat();
+        let apart = strides(&lies);
+        let stays = outer.len() + inner.len();
+        let order = (0..outer.len()).chain(outer.len() + goes.len()..lies.len()).chain(outer.len()..stays);
+        let order: Vec<usize> = order.take(stays).chain(outer.len()..outer.len() + goes.len()).collect();
+        let mut given =
+            |all: usize| -> Vec<T> { (0..all).map(|_| T::of(number(&mut stream, false) + 0.25)).collect() };
+        let (x, y, z) = (given(rows * len * row), given(rows * len * row), given(1));
+        let view = |values: &[T], times: usize| View {
+            array: Array::given(T::buffer(values.to_vec())),
+            offset: 0,
+            steps: order.iter().map(|dim| Step::By(apart[*dim] * times)).collect(),
+        };
+        let product = Code::Binary(Binary::Multiply);
+        let code =
+            vec![Code::Load(0), Code::Load(1), product.clone(), Code::Load(2), Code::Binary(Binary::Add)];
+        let shape: Vec<usize> = order.iter().map(|dim| lies[*dim]).collect();
+        let inputs = vec![view(&x, 1), view(&y, 1), view(&z, 0)];
+        let point = Point { shape, inputs, code, truth: false };
+        for folding in [Folding::Sum, Folding::Larger, Folding::Smaller] {
+            let fold = Fold { point: point.clone(), kept: stays, folding };
+            let run = || forced::<T>(&Array::of(rows * row, fold.clone()), precision);
+            let (alone, found) = (one.install(run), several.install(|| crate::threads::looked_for(run)));
+            let what = format!("{lies:?} {fold:?}");
+            assert_eq!(found, alone, "{what}");
+            anywhere(Recorded::of(&Array::of(rows * row, fold.clone())).unwrap(), &alone, &what);
+            for (at, found) in found.iter().enumerate() {
+                let places = (0..len).map(|nth| (at / row * len + nth) * row + at % row);
+                let values = places.clone().map(|place| x[place] * y[place] + z[0]);
+                let joined = |so_far: T, value: T| match folding {
+                    Folding::Larger => larger(so_far, value),
+                    Folding::Smaller => smaller(so_far, value),
+                    Folding::Sum | Folding::Product => so_far + value,
+                };
+                let wanted = values.fold(T::of(folding.start()), joined);
+                // Long sums go on in 64 bits, and few sums of many rows in several lanes.
+                let most = places.map(|place| (x[place] * y[place] + z[0]).double().abs()).sum::<f64>();
+                let bits = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+                let close = (found.double() - wanted.double()).abs() <= len as f64 * bits * most;
+                let exact = len <= 128 && !outer.is_empty();
+                assert!(if exact { *found == wanted } else { close }, "{found:?} {wanted:?} {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fold_between_rows_is_a_loop_over_what_goes() {
+    both(folds_of_rows::<f64>, folds_of_rows::<f32>);
+}
+
 /// So long that the work is shared out in parts, and more of them than are worked on apart.
 fn long_folds<T: Number>(precision: Precision) {
     let mut stream = stream("long fold");
@@ -1047,6 +1114,39 @@ fn normalised<T: Number>(precision: Precision) {
         let (found, wanted): (Vec<T>, Vec<(f64, f64)>) = known.unzip();
         close(&found, &wanted, &what);
     }
+}
+
+/// Short rows are done together, and what stands in one must not be seen in another.
+fn softmax_of_short_rows<T: Number>(precision: Precision) {
+    let mut stream = stream("softmax of short rows");
+    for round in 0..120 {
+        let (rows, along) = (1 + stream.below(300) as usize, 1 + stream.below(9) as usize);
+        let wild = round % 3 == 0;
+        let mut one = || match stream.below(if wild { 60 } else { 1 }) {
+            1 => -1e9,
+            2 => f64::NEG_INFINITY,
+            3 => f64::NAN,
+            4 => 800.0,
+            _ => number(&mut stream, false),
+        };
+        let values: Vec<T> = (0..rows * along).map(|_| T::of(one())).collect();
+        let softmax = |values: &[T]| {
+            let (len, kept) = (values.len(), values.len() / along);
+            let array = Array::given(T::buffer(values.to_vec()));
+            let values = Point::of(vec![len], View::whole(array, &[len]));
+            let layout = Layout { groups: None, kept, along };
+            let normalise = Normalise { values, present: None, epsilon: None, layout };
+            forced::<T>(&Array::of(len, normalise), precision)
+        };
+        let bits = |values: &[T]| values.iter().map(|value| value.double().to_bits()).collect::<Vec<_>>();
+        let alone: Vec<T> = values.chunks(along).flat_map(softmax).collect();
+        assert_eq!(bits(&softmax(&values)), bits(&alone), "{rows} {along} {values:?}");
+    }
+}
+
+#[test]
+fn short_rows_do_not_see_each_other() {
+    both(softmax_of_short_rows::<f64>, softmax_of_short_rows::<f32>);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rayon::Yield;
+use rayon::{Scope, Yield};
 
 /// For more operations than so few, with more results than this, the threads stay awake.
 const FEW: usize = 2;
@@ -13,7 +13,7 @@ const SHARE: usize = 1 << 14;
 
 /// The other threads look for work so long after the last, before they go to sleep: to wake one takes longer than many
 /// an operation.
-const PATIENCE: Duration = Duration::from_micros(200);
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// While others look for work, so many entries are a task: to hand them over takes as long as a few hundred of them.
 const LITTLE: usize = 1 << 12;
@@ -57,27 +57,41 @@ pub fn together(units: usize, entries: usize, work: impl FnOnce() + Send) {
 /// Does some work with so many results on one of the threads (otherwise each operation would have all of them woken), while
 /// others look for parts of it.
 fn awake(entries: usize, work: impl FnOnce() + Send) {
-    let others = entries / SHARE;
-    let (done, worker) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
-    let look = || {
-        let mut since = Instant::now();
+    let watch = Watch { done: AtomicBool::new(false), worker: AtomicUsize::new(usize::MAX) };
+    rayon::scope(|scope| {
+        watch.worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
+        let others = (rayon::current_num_threads() - 1).min(entries / SHARE);
+        (0..others).for_each(|_| scope.spawn(|scope| watch.look(scope)));
+        work();
+        watch.done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Some work that one thread does.
+struct Watch {
+    done: AtomicBool,
+    worker: AtomicUsize,
+}
+
+impl Watch {
+    /// Looks for parts of it.
+    fn look<'s>(&'s self, scope: &Scope<'s>) {
+        let done = || self.done.load(Ordering::Relaxed);
+        if done() {
+            return;
+        }
+        // Who does the work gets here while it waits for a part that another one has; that it looks helps nobody.
+        if rayon::current_thread_index() == Some(self.worker.load(Ordering::Relaxed)) {
+            return scope.spawn(|scope| self.look(scope));
+        }
         LOOKING.fetch_add(1, Ordering::Relaxed);
-        // Who does the work gets here while it waits for a part that another one has.
-        while rayon::current_thread_index() != Some(worker.load(Ordering::Relaxed))
-            && !done.load(Ordering::Relaxed)
-            && since.elapsed() < PATIENCE
-        {
+        let mut since = Instant::now();
+        while !done() && since.elapsed() < PATIENCE {
             match rayon::yield_now() {
                 Some(Yield::Executed) => since = Instant::now(),
                 _ => (0..16).for_each(|_| std::hint::spin_loop()),
             }
         }
         LOOKING.fetch_sub(1, Ordering::Relaxed);
-    };
-    rayon::scope(|scope| {
-        worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
-        (1..rayon::current_num_threads()).take(others).for_each(|_| scope.spawn(|_| look()));
-        work();
-        done.store(true, Ordering::Relaxed);
-    });
+    }
 }

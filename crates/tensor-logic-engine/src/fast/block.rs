@@ -288,13 +288,13 @@ impl Block {
             Block::whole(all, sizes, Array::of(positions.len() * inner, slabs))
         };
         let mask = match self.mask.take() {
-            Some(mask) => moved(truth(vec![mask.beside(rows)], &[Code::Load(0)])),
-            None => {
+            Some(mask) => Some(moved(truth(vec![mask.beside(rows)], &[Code::Load(0)]))),
+            None => positions.contains(&NOWHERE).then(|| {
                 let there = positions.iter().map(|at| *at != NOWHERE).collect();
                 Block::truths(dims.to_vec(), shape.to_vec(), there)
-            }
+            }),
         };
-        Block { mask: Some(Box::new(mask)), ..moved(self.beside(rows)) }
+        Block { mask: mask.map(Box::new), ..moved(self.beside(rows)) }
     }
 
     /// The block with the rows, so many, as its first dimension.

@@ -71,9 +71,16 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
     if !masks.is_empty() {
         let counts = product_sum(machine, masks, Contraction { scale: 1.0, ..what })?;
         let present = counts.present_where(crate::ast::Comparison::Greater).mask;
-        result.mask = present;
+        result.mask = present.filter(|mask| !is_full(machine, mask));
     }
     Ok(result)
+}
+
+/// Whether tuples alone decide what is present, and all of it is.
+fn is_full(machine: &Machine, mask: &Block) -> bool {
+    let truths = mask.array();
+    machine.is_structure(&truths)
+        && machine.computed_once(&truths).numbers::<f64>().iter().all(|there| *there != 0.0)
 }
 
 /// Numbers times a block. They are multiplied with each other first: if what comes of that is finite, then the results are
@@ -220,9 +227,13 @@ fn pair(
     let begins = |own: &Block, other: &Block| {
         own.dims.iter().filter(|dim| other.position(**dim).is_none()).filter_map(place).min()
     };
-    if let (Some(x), Some(y)) = (begins(&a, &b), begins(&b, &a))
-        && y < x
-    {
+    let turned = match (begins(&a, &b), begins(&b, &a)) {
+        (Some(x), Some(y)) => y < x,
+        // The order of what is summed later is nobody's: the longer side stands on the left, as tiles of rows want it.
+        (Some(_), None) => b.len() > a.len(),
+        (None, _) => false,
+    };
+    if turned {
         std::mem::swap(&mut a, &mut b);
     }
     let (mut batch, mut left, mut inner) = (Vec::new(), Vec::new(), Vec::new());

@@ -176,7 +176,8 @@ impl Machine {
         let mut numbers = Numbers { states, outer, made };
         let mut gone = Ok(Gone { steps, tensors: 0 });
         let (stop, head, members) = (&self.stop, self.head, &*members);
-        let records = || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
+        let records =
+            || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
         let each = records().flat_map(|record| &record.operations);
         let entries: usize = each.map(|moved| moved.operation.len()).sum();
         let work = || {
