@@ -75,6 +75,15 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// whose own offset is 0, or all of the array. Without -0, if that is asked.
     fn run_on<T: Number>(&self, _: &[&[T]], _: &mut [T], _: Option<&Ways>, _: bool, _: &Pool) {}
 
+    /// How many numbers its second array is when it is brought in the order in which it is read, where that is worth it for
+    /// an array that stays the same.
+    fn ordered<T: Number>(&self) -> Option<usize> {
+        None
+    }
+
+    /// Brings the second array of those that [`Typed::run_on`] takes in that order: it may be handed over behind them.
+    fn order<T: Number>(&self, _: &[&[T]], _: &mut [T]) {}
+
     /// Whether no result is -0.
     fn unsigned_zeros(&self) -> bool {
         false
@@ -99,6 +108,8 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn is_free(&self) -> bool;
     fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, clean: bool, pool: &Pool);
+    fn ordered(&self, precision: Precision) -> Option<usize>;
+    fn order(&self, on: On<'_, '_>);
     fn unsigned_zeros(&self) -> bool;
     fn fused(self: Box<Self>) -> Box<dyn Operation>;
     fn any(&self) -> &dyn Any;
@@ -152,6 +163,20 @@ impl<O: Typed> Operation for O {
         match on {
             On::Doubles(from, to) => Typed::run_on(self, from, to, ways, clean, pool),
             On::Singles(from, to) => Typed::run_on(self, from, to, ways, clean, pool),
+        }
+    }
+
+    fn ordered(&self, precision: Precision) -> Option<usize> {
+        match precision {
+            Precision::Double => Typed::ordered::<f64>(self),
+            Precision::Single => Typed::ordered::<f32>(self),
+        }
+    }
+
+    fn order(&self, on: On<'_, '_>) {
+        match on {
+            On::Doubles(from, to) => Typed::order(self, from, to),
+            On::Singles(from, to) => Typed::order(self, from, to),
         }
     }
 

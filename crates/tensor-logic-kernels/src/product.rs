@@ -134,8 +134,24 @@ impl Typed for Product {
     }
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], _: Option<&Ways>, _: bool, pool: &Pool) {
-        if let [x, y] = from {
-            self.multiply_on(x, y, to, pool);
+        match from {
+            [x, y] => self.multiply_on(x, (y, None), to, pool),
+            [x, y, packed] => self.multiply_on(x, (y, Some(packed)), to, pool),
+            _ => {}
+        }
+    }
+
+    fn ordered<T: Number>(&self) -> Option<usize> {
+        let matrices = if self.right_is_one() { 1 } else { volume(&self.batch) };
+        let some = !self.batch.contains(&0) && self.n > 0;
+        (some && self.is_thin(self.m, self.k)).then(|| matrices * packed_len::<T>(self.k, self.n))
+    }
+
+    fn order<T: Number>(&self, from: &[&[T]], to: &mut [T]) {
+        let [_, y] = from else { return };
+        for (at, to) in to.chunks_exact_mut(packed_len::<T>(self.k, self.n)).enumerate() {
+            let y = &y[self.b.offset + self.offsets(at).1..];
+            tiles::pack(y, (self.b.row, self.b.column), (self.k, self.n), to);
         }
     }
 }
@@ -144,10 +160,21 @@ impl Product {
     fn multiply<T: Number>(&self, result: &mut [T], pool: &Pool) {
         let buffers = buffers([&self.a.array, &self.b.array].into_iter());
         let (x, y) = (own::<T>(&buffers[0]), own::<T>(&buffers[1]));
-        self.multiply_on(&x, &y, result, pool);
+        self.multiply_on(&x, (&y, None), result, pool);
     }
 
-    fn multiply_on<T: Number>(&self, x: &[T], y: &[T], result: &mut [T], pool: &Pool) {
+    /// Whether all of the batch are multiplied by the same right factor.
+    fn right_is_one(&self) -> bool {
+        self.batch.iter().zip(&self.b.batch).all(|(size, step)| *size == 1 || *step == 0)
+    }
+
+    fn multiply_on<T: Number>(
+        &self,
+        x: &[T],
+        (y, packed): (&[T], Option<&[T]>),
+        result: &mut [T],
+        pool: &Pool,
+    ) {
         let (m, k, n) = (self.m, self.k, self.n);
         let count = volume(&self.batch);
         if m * n == 0 || k == 0 {
@@ -163,8 +190,15 @@ impl Product {
             let (a, b) =
                 (a + rows.start * self.a.row + sum.start * self.a.column, b + sum.start * self.b.row);
             let (rows, sum) = (rows.len(), sum.len());
+            let of = |packed: &'_ [T]| -> Range<usize> {
+                let one = packed_len::<T>(k, n);
+                let at = if packed.len() == one { 0 } else { at };
+                at * one..(at + 1) * one
+            };
             if rows * sum * n <= SMALL {
                 self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
+            } else if let (true, Some(packed)) = (self.is_thin(rows, sum) && sum == k, packed) {
+                self.by_tiles(&packed[of(packed)], &x[self.a.offset + a..], (rows, sum), out);
             } else if self.is_thin(rows, sum) {
                 self.thin(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
             } else {
@@ -303,6 +337,10 @@ impl Product {
     ) {
         let packed = &mut packed[..packed_len::<T>(sum, self.n)];
         tiles::pack(y, (self.b.row, self.b.column), (sum, self.n), packed);
+        self.by_tiles(packed, x, (rows, sum), out);
+    }
+
+    fn by_tiles<T: Number>(&self, packed: &[T], x: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
         let stands = match self.a.column {
             1 => Stands::ByRows(self.a.row),
             column => Stands::ByColumns(column),

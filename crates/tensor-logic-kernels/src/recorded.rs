@@ -100,6 +100,15 @@ impl Recorded {
         self.operation.run_on(T::on(from, to), self.ways(), true, pool);
     }
 
+    /// The second array in the order in which it is read, where [`Recorded::run_on`] takes that behind the others: it saves to
+    /// bring an array that stays the same in order each time.
+    pub fn ordered<T: Number>(&self, from: &[&[T]], pool: &Pool) -> Option<Vec<T>> {
+        let precision = if size_of::<T>() == 4 { Precision::Single } else { Precision::Double };
+        let mut to = pool.take(self.operation.ordered(precision)?);
+        self.operation.order(T::on(from, &mut to));
+        Some(to)
+    }
+
     /// Does it on whole arrays; the bits are those of an operation that is described anew.
     pub(super) fn run_on_again<T: Number>(&self, from: &[&[T]], to: &mut [T], pool: &Pool) {
         self.operation.run_on(T::on(from, to), self.ways(), false, pool);

@@ -363,6 +363,13 @@ fn anywhere<T: Number>(mut recorded: Recorded, wanted: &[T], what: &dyn std::fmt
         recorded.run_on(&sources, &mut to, &Pool::default());
         equal(&to, wanted, what);
         assert!(to.iter().all(|x| *x != T::ZERO || x.double().is_sign_positive()), "{what:?}");
+        // What stays the same may be handed over in the order in which it is read, too.
+        if let Some(ordered) = recorded.ordered(&sources, &Pool::default()) {
+            let mut again = vec![T::of(7.0); recorded.len()];
+            let sources = [sources.as_slice(), &[&ordered]].concat();
+            recorded.run_on(&sources, &mut again, &Pool::default());
+            equal(&again, &to, what);
+        }
     }
 }
 

@@ -56,20 +56,26 @@ fn pack_panels<T: Number, const WIDE: usize>(
     for (nth, panel) in to.chunks_exact_mut(k * wide).enumerate() {
         let first = nth * wide;
         let width = wide.min(n - first);
-        if width < wide {
-            panel.fill(T::ZERO);
-        }
         if column == 1 {
             let (slots, _) = panel.as_chunks_mut::<WIDE>();
             for (l, slots) in slots.iter_mut().enumerate() {
                 let from = &values[l * row + first..];
-                // Blocks of a length that is known are moved by one instruction.
+                // Blocks of a length that is known are moved by one instruction; what stands behind the last column makes
+                // columns that nobody reads.
                 match from.first_chunk::<WIDE>() {
-                    Some(from) if width == WIDE => *slots = *from,
-                    _ => slots[..width].copy_from_slice(&from[..width]),
+                    Some(from) => *slots = *from,
+                    None => {
+                        slots.fill(T::ZERO);
+                        end(slots, &from[..width]);
+                    }
                 }
             }
-        } else if row == 1 {
+            continue;
+        }
+        if width < wide {
+            panel.fill(T::ZERO);
+        }
+        if row == 1 {
             for j in 0..width {
                 let from = &values[(first + j) * column..][..k];
                 panel[j..].iter_mut().step_by(wide).zip(from).for_each(|(slot, value)| *slot = *value);
@@ -141,7 +147,7 @@ impl<T: Number, const WIDE: usize> Kernel for Tiles<'_, T, WIDE> {
                     match (adds, slots.as_mut_array::<WIDE>()) {
                         (false, Some(slots)) => *slots = *sums,
                         (true, Some(slots)) => (0..WIDE).for_each(|at| slots[at] += sums[at]),
-                        (false, None) => slots.copy_from_slice(&sums[..width]),
+                        (false, None) => end(slots, &sums[..width]),
                         (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
                     }
                 }
@@ -179,15 +185,20 @@ fn few<T: Number, const WIDE: usize>(
                 let slots = &mut out[(from + row) * n + first..];
                 match slots.first_chunk_mut::<WIDE>() {
                     Some(slots) => *slots = tile[row],
-                    None => {
-                        let width = WIDE.min(n - first);
-                        slots[..width].copy_from_slice(&tile[row][..width]);
-                    }
+                    None => end(slots, &tile[row][..WIDE.min(n - first)]),
                 }
             }
         }
         done = from + TALL;
     }
+}
+
+/// The end of a row where no register has room. It stands apart: the compiler would make one copy of some length of this and of
+/// the rows that fill a register.
+#[cold]
+#[inline(never)]
+fn end<T: Number>(slots: &mut [T], tile: &[T]) {
+    slots[..tile.len()].copy_from_slice(tile);
 }
 
 // Sums stand in registers as long as nothing but constants says which of them is meant: so a tile is written to one place

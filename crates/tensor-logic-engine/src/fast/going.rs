@@ -40,8 +40,10 @@ struct Part<'p> {
     record: Option<Record>,
     /// For each step the position of the index.
     at: Vec<Option<u32>>,
-    /// For each operation what it reads, for each slice what goes there, and for each doubt of what.
+    /// For each operation what it reads, and the second of it in order, if that stays the same; for each slice what goes there,
+    /// and for each doubt of what.
     reads: Vec<Vec<Slot>>,
+    ordered: Vec<Option<usize>>,
     slices: Vec<Slot>,
     suspects: Vec<Slot>,
 }
@@ -70,6 +72,7 @@ enum Slot {
 struct Numbers<T> {
     states: Vec<Vec<T>>,
     outer: Vec<Arc<Vec<T>>>,
+    ordered: Vec<Vec<T>>,
     /// What the operations of one tensor's equations make.
     made: Vec<Vec<T>>,
 }
@@ -148,6 +151,7 @@ impl Machine {
                 record,
                 at: steps.iter().map(at).collect(),
                 reads: Vec::new(),
+                ordered: Vec::new(),
                 slices: Vec::new(),
                 suspects: Vec::new(),
             });
@@ -173,7 +177,8 @@ impl Machine {
         let states: Vec<Vec<T>> = ids.iter().map(|id| self.taken(*id)).collect();
         let pool = Arc::clone(&self.pool);
         let made = room(members, &pool);
-        let mut numbers = Numbers { states, outer, made };
+        let ordered = in_order(members, &outer, &pool);
+        let mut numbers = Numbers { states, outer, ordered, made };
         let mut gone = Ok(Gone { steps, tensors: 0 });
         let (stop, head, members) = (&self.stop, self.head, &*members);
         let records =
@@ -194,7 +199,7 @@ impl Machine {
         };
         // The threads stay awake where a step is worth it.
         together(if entries >= STEP { steps } else { 0 }, entries * steps, work);
-        numbers.made.into_iter().for_each(|made| pool.give(made));
+        numbers.made.into_iter().chain(numbers.ordered).for_each(|made| pool.give(made));
         for (id, state) in ids.into_iter().zip(numbers.states) {
             self.store(id, Stored::Dense(Array::pooled(T::buffer(state), &pool)));
         }
@@ -263,6 +268,28 @@ impl Machine {
 /// Whether an equation adds zeros: to a sum that begins with them.
 fn adds_nothing(equation: &Equation) -> bool {
     equation.terms.iter().all(|term| matches!(term.body, Expr::Number(number) if number == 0.0))
+}
+
+/// What all steps read from the same place, as their operations want it.
+fn in_order<T: Number>(members: &mut [Member<'_>], outer: &[Arc<Vec<T>>], pool: &Pool) -> Vec<Vec<T>> {
+    let mut ordered = Vec::new();
+    for part in members.iter_mut().flat_map(|member| &mut member.parts) {
+        let Some(record) = &part.record else { continue };
+        for (moved, slots) in record.operations.iter().zip(&part.reads) {
+            let found = match (slots.as_slice(), moved.begins.as_slice()) {
+                (&[_, Slot::Outer(at)], &[_, (begin, 0)]) => {
+                    let second = outer[at].get(begin..).unwrap_or_default();
+                    moved.operation.ordered(&[&[], second], pool)
+                }
+                _ => None,
+            };
+            part.ordered.push(found.map(|found| {
+                ordered.push(found);
+                ordered.len() - 1
+            }));
+        }
+    }
+    ordered
 }
 
 /// Room for what the operations of one tensor make.
@@ -334,21 +361,24 @@ impl<T: Number> Numbers<T> {
             next += part.operations();
             let Some((record, moved)) = part.moved(nth) else { continue };
             let last = record.operations.len().wrapping_sub(1);
-            for (at, (operation, slots)) in record.operations.iter().zip(&part.reads).enumerate() {
+            let operations = record.operations.iter().zip(&part.reads).zip(&part.ordered);
+            for (at, ((operation, slots), ordered)) in operations.enumerate() {
                 let (before, behind) = self.made.split_at_mut(first + at);
                 let places = Others { states: &self.states, outer: &self.outer, made: &before[first..] };
                 let begins =
                     || operation.begins.iter().map(|(begin, step)| begin.saturating_add_signed(step * moved));
                 let len = operation.operation.len();
+                let reads = slots.len() + usize::from(ordered.is_some());
+                let also = ordered.map(|at| self.ordered[at].as_slice());
                 if member.direct && at == last {
                     let Some((_, target)) = record.slices.first() else { return false };
                     let from = target.positions.offset.saturating_add_signed(target.step * moved);
                     // It does not read what it writes.
-                    let sources = places.sources(slots, begins(), (own, &[]));
-                    operation.operation.run_on(&sources[..slots.len()], &mut state[from..from + len], pool);
+                    let sources = places.sources(slots, begins(), (own, &[]), also);
+                    operation.operation.run_on(&sources[..reads], &mut state[from..from + len], pool);
                 } else if let Some(to) = behind.first_mut() {
-                    let sources = places.sources(slots, begins(), (own, state));
-                    operation.operation.run_on(&sources[..slots.len()], &mut to[..len], pool);
+                    let sources = places.sources(slots, begins(), (own, state), also);
+                    operation.operation.run_on(&sources[..reads], &mut to[..len], pool);
                 }
             }
             for ((_, source, doubt), slot) in record.suspects.iter().zip(&part.suspects) {
@@ -422,14 +452,18 @@ struct Others<'a, T> {
 }
 
 impl<'a, T: Number> Others<'a, T> {
-    /// What an operation reads, from where it begins on.
+    /// What an operation reads, from where it begins on, and behind it what it is handed over besides.
     fn sources(
         &self,
         slots: &[Slot],
         begins: impl Iterator<Item = usize>,
         (own, state): (usize, &'a [T]),
+        also: Option<&'a [T]>,
     ) -> [&'a [T]; READS] {
         let mut sources: [&'a [T]; READS] = [&[]; READS];
+        if let Some((slot, also)) = sources.get_mut(slots.len()).zip(also) {
+            *slot = also;
+        }
         for ((source, slot), begin) in sources.iter_mut().zip(slots).zip(begins) {
             let values: &'a [T] = match slot {
                 Slot::State(at) if *at == own => state,
