@@ -381,7 +381,8 @@ impl Fold {
         if spaces.both.is_some() {
             return self.short(&mut evaluator, len, first, to, &mut tile);
         }
-        let (mut places, mut bases) = (Few::new(), vec![0; self.point.inputs.len()]);
+        let mut places = Few::new();
+        let mut bases: Few<usize> = self.point.inputs.iter().map(|_| 0).collect();
         positions(&spaces.kept.sizes, first, &mut places);
         for slot in to {
             for (base, walk) in bases.iter_mut().zip(&spaces.kept.walks) {
@@ -405,7 +406,7 @@ impl Fold {
         let other = if spaces.along { &spaces.kept } else { &spaces.dropped };
         let mut evaluator = Evaluator::over(&self.point, own, sources);
         let mut places = Few::new();
-        let mut bases = vec![0; self.point.inputs.len()];
+        let mut bases: Few<usize> = self.point.inputs.iter().map(|_| 0).collect();
         let rebase = |places: &[usize], bases: &mut [usize]| {
             for (base, walk) in bases.iter_mut().zip(&other.walks) {
                 *base = walk.offset + walk.offset_at(places);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
 use super::array::{Array, Typed, Ways, known_or};
@@ -85,7 +86,7 @@ impl Typed for Normalise {
 
     fn run_on<T: Number>(&self, mut from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
         let spaces = known_or(ways, || self.spaces());
-        let mut more = Vec::new();
+        let mut more = SmallVec::new();
         for (nth, (point, space)) in self.points().into_iter().zip(spaces.iter()).enumerate() {
             let (own, others) = from.split_at(point.inputs.len().min(from.len()));
             from = others;
@@ -108,7 +109,7 @@ impl Typed for Normalise {
 impl Normalise {
     fn normalise<T: Number>(&self, result: &mut [T], pool: &Pool) {
         self.values.evaluate(result, false, pool);
-        let mut more = Vec::new();
+        let mut more = SmallVec::new();
         for point in self.points().into_iter().skip(1) {
             let mut values = pool.take::<T>(result.len());
             point.evaluate(&mut values, false, pool);
@@ -118,7 +119,7 @@ impl Normalise {
     }
 
     /// What is evaluated, normalised in place; behind it which entries are present, and epsilons.
-    fn groups<T: Number>(&self, result: &mut [T], more: Vec<Values<'_, T>>, pool: &Pool) {
+    fn groups<T: Number>(&self, result: &mut [T], more: SmallVec<[Values<'_, T>; 2]>, pool: &Pool) {
         let len = result.len();
         let mut more = more.into_iter();
         let present =
@@ -155,7 +156,7 @@ impl Normalise {
     }
 
     /// The elementwise work, in the order in which it is visited.
-    pub(super) fn points(&self) -> Vec<&Point> {
+    pub(super) fn points(&self) -> SmallVec<[&Point; 3]> {
         [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()].into_iter().flatten().collect()
     }
 

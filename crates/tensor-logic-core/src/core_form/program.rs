@@ -276,7 +276,12 @@ impl Tensor {
 
     /// How many values each of its places has, as far as that is known.
     pub fn sizes(&self) -> Vec<usize> {
-        self.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect()
+        self.all_sizes().collect()
+    }
+
+    /// The same, one after the other.
+    pub fn all_sizes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len))
     }
 }
 

@@ -93,8 +93,8 @@ impl Machine {
         if program.tensor(id).style == Style::Round {
             return Ok(());
         }
-        let sizes = program.tensor(id).sizes();
-        let needed = sizes.into_iter().fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
+        let sizes = program.tensor(id).all_sizes();
+        let needed = sizes.fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
         let limit = self.budget.bytes;
         if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
             let name = &program.tensor(id).name;
@@ -109,12 +109,11 @@ impl Machine {
     /// A parameter whose values are used where they lie.
     fn shared(&self, id: TensorId, values: &Arc<Vec<f64>>) -> Option<Stored> {
         let tensor = self.program.tensor(id);
-        let sizes = self.program.tensor(id).sizes();
         let as_they_are = self.precision == Precision::Double
             && tensor.style == Style::Square
             && tensor.combine == Combine::Sum
             && tensor.given.is_empty()
-            && values.len() == volume(&sizes);
+            && values.len() == tensor.all_sizes().fold(1, usize::saturating_mul);
         as_they_are.then(|| Stored::Dense(Array::given(Buffer::Numbers(Numbers::Double(Arc::clone(values))))))
     }
 

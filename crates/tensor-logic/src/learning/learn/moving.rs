@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use super::rule::{Pace, Rule, State};
 use crate::engine::{Listed, Numbers, Slope, Value};
-use crate::value::{Domain, Tuple};
+use crate::program::Tensor;
+use crate::value::Tuple;
 
 mod kept;
 
@@ -24,12 +25,13 @@ pub(super) enum Gradient {
 }
 
 impl Gradient {
-    /// The gradient of a parameter over these domains.
-    pub(super) fn of(slope: Slope, domains: &[Domain]) -> Gradient {
+    /// The gradient of a parameter.
+    pub(super) fn of(slope: Slope, parameter: &Tensor) -> Gradient {
         match slope {
             Slope::Whole(Value::Dense(values)) => Gradient::Whole(values),
             Slope::Listed(listed) => Gradient::Listed(listed),
             Slope::Whole(Value::Tuples(tuples)) => {
+                let domains = parameter.domains();
                 let place = |tuple: &Tuple| {
                     let mut places = domains.iter().zip(tuple);
                     places.try_fold(0, |place, (domain, value)| {

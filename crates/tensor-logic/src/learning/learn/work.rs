@@ -368,7 +368,7 @@ fn evaluate(
     let loss = number(slopes.next().as_ref());
     let gradient = |(gradient, id): (&Option<TensorId>, &TensorId)| match gradient.and_then(|_| slopes.next())
     {
-        Some(slope) => Gradient::of(slope, &request.program.tensor(*id).domains()),
+        Some(slope) => Gradient::of(slope, request.program.tensor(*id)),
         None => Gradient::Nothing,
     };
     let gradients: Vec<Gradient> = adjoint.gradients.iter().zip(learned).map(gradient).collect();
