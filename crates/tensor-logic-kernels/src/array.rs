@@ -283,7 +283,7 @@ fn give<T: Number>(pool: &Pool, values: &mut Arc<Vec<T>>) {
     }
 }
 
-/// Given numbers are converted in tasks of so many.
+/// Given numbers are converted, and arrays filled, in tasks of so many.
 const TASK: usize = 1 << 15;
 
 impl Array {
@@ -336,7 +336,12 @@ impl Array {
     fn made(len: usize, precision: Precision, pool: &Arc<Pool>, value: Option<f64>) -> Array {
         fn buffer<T: Number>(len: usize, pool: &Pool, value: Option<f64>) -> Buffer {
             let mut values = pool.take::<T>(len);
-            value.into_iter().for_each(|value| values.fill(T::of(value)));
+            if let Some(value) = value.map(T::of) {
+                match shared(len, TASK) {
+                    Some(task) => values.par_chunks_mut(task).for_each(|part| part.fill(value)),
+                    None => values.fill(value),
+                }
+            }
             T::buffer(values)
         }
         let buffer = match precision {

@@ -58,4 +58,4 @@ pub use slabs::{NOWHERE, Slabs};
 pub use slope::LnormSlope;
 pub use space::advance;
 pub use tape::{Origin, Tape};
-pub use threads::together;
+pub use threads::{together, together_here};

@@ -57,23 +57,44 @@ pub fn together(units: usize, entries: usize, work: impl FnOnce() + Send) {
 /// Does some work with so many results on one of the threads (otherwise each operation would have all of them woken), while
 /// others look for parts of it.
 fn awake(entries: usize, work: impl FnOnce() + Send) {
-    let watch = Watch { done: AtomicBool::new(false), worker: AtomicUsize::new(usize::MAX) };
+    let watch = Watch::default();
     rayon::scope(|scope| {
-        watch.worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
-        let others = (rayon::current_num_threads() - 1).min(entries / SHARE);
-        (0..others).for_each(|_| scope.spawn(|scope| watch.look(scope)));
+        watch.begin(scope, entries);
         work();
         watch.done.store(true, Ordering::Relaxed);
     });
 }
 
+/// Does some work with so many results that cannot go to another thread, while others look for parts of it, if this one is
+/// among those that share work.
+pub fn together_here<R>(entries: usize, work: impl FnOnce() -> R) -> R {
+    if rayon::current_thread_index().is_none() || !is_worth_it(usize::MAX, entries) {
+        return work();
+    }
+    let watch = Watch::default();
+    rayon::in_place_scope(|scope| {
+        watch.begin(scope, entries);
+        let done = work();
+        watch.done.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
 /// Some work that one thread does.
+#[derive(Default)]
 struct Watch {
     done: AtomicBool,
     worker: AtomicUsize,
 }
 
 impl Watch {
+    /// This thread works; others look, one more for each so many results.
+    fn begin<'s>(&'s self, scope: &Scope<'s>, entries: usize) {
+        self.worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
+        let others = (rayon::current_num_threads() - 1).min(entries / SHARE);
+        (0..others).for_each(|_| scope.spawn(|scope| self.look(scope)));
+    }
+
     /// Looks for parts of it.
     fn look<'s>(&'s self, scope: &Scope<'s>) {
         let done = || self.done.load(Ordering::Relaxed);

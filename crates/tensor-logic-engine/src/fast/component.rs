@@ -17,7 +17,7 @@ use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::{Numbers, Parameters};
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::{Array, Buffer, Precision, volume};
+use crate::kernels::{Array, Buffer, Precision, together_here, volume};
 use crate::profile::Executor;
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
@@ -343,7 +343,9 @@ impl Machine {
             }
         }
         let group: Vec<TensorId> = steps.places.iter().map(|(id, _)| *id).collect();
-        self.level(&group, 0, &accumulators)
+        let entries = |id: &TensorId| program.tensor(*id).all_sizes().fold(1, usize::saturating_mul);
+        let entries = group.iter().map(entries).fold(0, usize::saturating_add);
+        together_here(entries, || self.level(&group, 0, &accumulators))
     }
 
     /// Whether the steps of a tensor contribute to each of its elements once, if its equation contributes wherever it can:
