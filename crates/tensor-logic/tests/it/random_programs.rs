@@ -314,6 +314,11 @@ const ONCE_DIFFERENT: &[&str] = &[
     "K(0, 0) = -1.5; L(i, j) : maxtimes; L(i, j) <- K(i, j); L(i, k) <- L(i, j), K(j, k)",
     "K(0, 1) = -0.5; K(1, 0) = 2; P(0) max= 1; P(j) max= P(i) K(i, j)",
     "K(0, 1) = -0.5; K(1, 2) = 2; L(i, j) max= K(i, j); L(i, k) max= L(i, j) L(j, k)",
+    // The fast one, relations listed: a table without one of its indices went by the number of the whole, and what was known of
+    // that was taken for it.
+    "R(1, 0); P(0, 1); Q(0, 0)
+     S[k, j.] = softmax(R[j, i] + P[j, k] | not P(n, k), (n j) == 0) P(k, j)
+     T(j.) += lnorm(Q(1, z) P(j, i) + R[j, i] | not P(n, k), (n j) == 0) P(k, j)",
 ];
 
 #[test]
