@@ -123,6 +123,8 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
         }
         let value = match drawn.third() {
             0 => 0.0,
+            // What is too small alone is 0, or is not.
+            _ if up <= f64::from(RANGE) => value,
             1 => f64::INFINITY.copysign(value),
             _ => f64::NAN,
         };
@@ -217,9 +219,12 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
                 | Function::Min
         );
         // An exponential may be beyond all numbers in one precision only.
-        let beyond = matches!(function, Function::Exp)
-            && values.first().is_some_and(|x| x.abs() > 0.69 * f64::from(RANGE));
-        let reach = if beyond { (f64::INFINITY, 0.0) } else { alone(value) };
+        let most = std::f64::consts::LN_2 * f64::from(RANGE);
+        let reach = match (function, values.first()) {
+            (Function::Exp, Some(x)) if *x > most => (f64::INFINITY, 0.0),
+            (Function::Exp, Some(x)) if *x < -most => (0.0, f64::NEG_INFINITY),
+            _ => alone(value),
+        };
         Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
     }
 }
