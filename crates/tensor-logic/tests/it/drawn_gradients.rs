@@ -385,6 +385,18 @@ fn what_a_square_reference_reads_of_a_relation_is_0_where_it_was() {
     }
 }
 
+/// The slope of a power is guarded by its exponent, a value that looks like an index expression.
+#[test]
+fn exponents_made_of_indices_are_printed_as_values() {
+    for exponent in ["k / 2", "(k / 2 - j / 3)", "(2 k - j)", "(k / 2 * j)"] {
+        let text = format!(
+            "A ~ [2, 1.5, 2]\nP[k, j] = A[k]^{{{exponent}}} A[j]\nLoss = tanh(P[q, r]) P[q, r]\nLoss?"
+        );
+        let found = outcome(&text, Storage::Auto);
+        assert!(matches!(found, Outcome::Same), "{exponent}: {found:?}");
+    }
+}
+
 /// Beside a factor whose read is shifted, the adjoint's index takes fewer values; what is normalised along it takes all.
 #[test]
 fn what_is_normalised_keeps_its_entries_beside_shifted_reads() {
