@@ -30,7 +30,9 @@ fn restart(part: u64) {
     let seed = SEED.with(Cell::get).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let state = seed.wrapping_add(part.wrapping_mul(0xd1b5_4a32_d192_ed03));
     STATE.with(|own| own.set(state | 1));
-    (0..4).for_each(|_| drop(Drawn::new()));
+    for _ in 0..4 {
+        Drawn::new();
+    }
 }
 
 /// What one operation draws: as much, whatever comes of it.
@@ -169,7 +171,14 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         let exact = first.zip(last).is_none_or(|(first, last)| first - last < BITS - SPARE);
         // In another order, all of what was added may stand on one side of what is left.
         let mass = self.mass + other.mass;
-        Disturbed { mass, ..Self::plain(Self::off(value, if exact { 0.0 } else { mass })) }
+        let value = Self::off(value, if exact { 0.0 } else { mass });
+        let up = self.reach.0.max(other.reach.0);
+        match up > f64::from(RANGE) && !value.is_finite() {
+            // Two that overflow may not do so together.
+            true if value.is_nan() && !a.is_nan() && !b.is_nan() => Self::within(value, (up, 0.0)),
+            true => Disturbed { value, mass, reach: (up, 0.0) },
+            false => Disturbed { mass, ..Self::plain(value) },
+        }
     }
 
     fn times(self, other: Self) -> Self {
@@ -184,7 +193,10 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         let (a, b) = (self.value, other.value + 0.0);
         let value = a / b;
         if b == 0.0 || !value.is_finite() {
-            return Disturbed { reach: self.reach, ..Self::with(value, None) };
+            // Summed before it is divided, it may stay below.
+            let overflows = b != 0.0 && a.is_finite();
+            let up = if overflows { f64::INFINITY } else { self.reach.0 };
+            return Disturbed { reach: (up, self.reach.1), ..Self::with(value, None) };
         }
         // The divisor may be taken as a factor, if it has an inverse.
         let reach = match (1.0 / b).is_finite() {

@@ -94,7 +94,7 @@ pub fn keep_order(program: &Program, component: &Component) -> bool {
                 own += usize::from(component.tensors.contains(&read.tensor));
                 negative |= component.tensors.contains(&read.tensor) && below.contains(&read.tensor);
             });
-            own == 0 || (!is_below_zero(program, &others, &term.body) && (own == 1 || !negative))
+            own == 0 || (!is_below_zero(&others, &term.body) && (own == 1 || !negative))
         })
     })
 }
@@ -121,7 +121,7 @@ fn below_zero(program: &Program, goals: &[TensorId]) -> BTreeSet<TensorId> {
         let before = below.len();
         for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
             let counts = program.tensor(equation.tensor).kind != Kind::Bool;
-            if counts && equation.terms.iter().any(|term| is_below_zero(program, &below, &term.body)) {
+            if counts && equation.terms.iter().any(|term| is_below_zero(&below, &term.body)) {
                 below.insert(equation.tensor);
             }
         }
@@ -132,22 +132,20 @@ fn below_zero(program: &Program, goals: &[TensorId]) -> BTreeSet<TensorId> {
 }
 
 /// Whether a value may be below 0, where the tensors that may hold such numbers are these.
-fn is_below_zero(program: &Program, below: &BTreeSet<TensorId>, expr: &Expr) -> bool {
-    let any = |parts: &[Expr]| parts.iter().any(|part| is_below_zero(program, below, part));
+fn is_below_zero(below: &BTreeSet<TensorId>, expr: &Expr) -> bool {
+    let any = |parts: &[Expr]| parts.iter().any(|part| is_below_zero(below, part));
     match expr {
         Expr::Number(value) => *value < 0.0,
         Expr::Missing(_) => false,
         Expr::Read(read) => below.contains(&read.tensor),
         Expr::Index(_) | Expr::Negate(_) => true,
         Expr::Product(parts) | Expr::Plus(parts) | Expr::Terms(parts) => any(parts),
-        Expr::Quotient(a, b) => is_below_zero(program, below, a) || is_below_zero(program, below, b),
+        Expr::Quotient(a, b) => is_below_zero(below, a) || is_below_zero(below, b),
         Expr::Power(base, exponent) => {
             let even = matches!(**exponent, Expr::Number(n) if n % 2.0 == 0.0);
-            !even && is_below_zero(program, below, base)
+            !even && is_below_zero(below, base)
         }
-        Expr::Reduce(reduce) => {
-            reduce.operation != Operation::Count && is_below_zero(program, below, &reduce.body)
-        }
+        Expr::Reduce(reduce) => reduce.operation != Operation::Count && is_below_zero(below, &reduce.body),
         Expr::Call(call) => match call.function {
             Function::Step | Function::Sig | Function::Relu | Function::Exp | Function::Abs => false,
             Function::Softplus | Function::Sqrt => false,
