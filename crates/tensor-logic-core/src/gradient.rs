@@ -50,6 +50,8 @@ pub struct Adjoint {
     pub gradients: Vec<Option<TensorId>>,
     /// The first equation that was added.
     pub first_equation: usize,
+    /// The first tensor that was added.
+    pub first_tensor: usize,
 }
 
 /// The gradients of a scalar with respect to tensors.
@@ -65,7 +67,7 @@ pub fn guarded_adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> A
 }
 
 fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> Adjoint {
-    let first_equation = program.equations.len();
+    let (first_equation, first_tensor) = (program.equations.len(), program.tensors.len());
     let needed = program.needs(&[goal]);
     let active = active(program, goal, &needed, wrt);
     let mut builder = Builder {
@@ -78,7 +80,7 @@ fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> 
         made: 0,
         stored: None,
         guarded,
-        own: program.tensors.len(),
+        own: first_tensor,
     };
     if builder.active.contains(&goal) {
         let seed = builder.adjoint_of(goal);
@@ -101,7 +103,7 @@ fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> 
     let gradients = wrt.iter().map(gradient).collect();
     let mut program = builder.program;
     settle(&mut program);
-    Adjoint { program, wrt: wrt.to_vec(), gradients, first_equation }
+    Adjoint { program, wrt: wrt.to_vec(), gradients, first_equation, first_tensor }
 }
 
 /// Components of the grown program. Its recursion was legal, so its adjoint's is.

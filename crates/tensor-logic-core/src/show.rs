@@ -32,4 +32,4 @@ mod whole;
 
 pub use piece::number;
 pub use statement::{equation, explicit};
-pub use whole::{apart, program};
+pub use whole::{program, tensor_names, ways};

@@ -17,9 +17,12 @@ use crate::digits::COUNT_LIMIT;
 use crate::engine::{Budget, Stop, Value, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
-use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
+use crate::program::{
+    Class, Combine, Component, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId,
+};
 use crate::value::{Domain, element};
 use datarel::{self, Constants, Database, Demand, Failure, Limits, RelationId, Ring, Rule, Times, magic};
+use tensor_logic_core::signs;
 
 mod answer;
 mod construct;
@@ -425,7 +428,11 @@ impl Compiler {
         for id in needed {
             // What is learned is not at hand here.
             let learned = program.tensor(*id).role == Role::Parameter;
-            let ring = if learned || self.declined.contains(id) { None } else { ring(program, *id) };
+            let known = self.relations.get(id).map(|relation| self.database.relation(*relation).ring());
+            let ring = match learned || self.declined.contains(id) {
+                true => None,
+                false => known.or_else(|| ring(program, *id)),
+            };
             if ring.is_none() {
                 self.declined.insert(*id);
             }
@@ -535,6 +542,12 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let tensor = program.tensor(id);
     let sum = tensor.combine == Combine::Sum && tensor.role == Role::Computed && tensor.given.is_empty();
     let times = translate::times_of(program, id)?;
+    if times == Times::Times
+        && matches!(tensor.combine, Combine::Min | Combine::Max)
+        && !keeps_order(program, id)
+    {
+        return None;
+    }
     // A closure of pairs, or a copy of what is given: products of matrices belong to blocks.
     let closed = is_closure(program, id) && times != Times::Times && tensor.places.len() <= 2;
     let least = matches!(tensor.combine, Combine::Min | Combine::Max)
@@ -564,9 +577,19 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     Some(Ring { combine, times })
 }
 
+fn component_of(program: &Program, id: TensorId) -> Option<&Component> {
+    program.components.iter().find(|component| component.tensors.contains(&id))
+}
+
+/// Whether a closure of products grows with what it reads of itself: what improves once is kept by rules, and is no fixpoint
+/// where numbers below 0 turn the order round.
+fn keeps_order(program: &Program, id: TensorId) -> bool {
+    let own = component_of(program, id).filter(|own| matches!(own.class, Class::Closure));
+    own.is_none_or(|own| signs::keep_order(program, own))
+}
+
 fn is_closure(program: &Program, id: TensorId) -> bool {
-    let own = program.components.iter().find(|component| component.tensors.contains(&id));
-    own.is_some_and(|component| matches!(component.class, Class::Closure))
+    component_of(program, id).is_some_and(|component| matches!(component.class, Class::Closure))
 }
 
 /// A square tensor of more elements is no relation.

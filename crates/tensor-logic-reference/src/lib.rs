@@ -2,7 +2,8 @@
 //!
 //! Enter at [`Reference`]. It is the truth for every other engine and has no cleverness of its
 //! own: contributions are found by loops (`bind`, `evaluate`), recursion by rounds from nothing
-//! (`machine`, `limits`), derivatives by dual numbers (`number`). It may be slow.
+//! (`machine`, `limits`), derivatives by dual numbers (`number`), and what hangs on rounding by random arithmetic (`disturbed`). It may be
+//! slow.
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -10,6 +11,7 @@
 pub struct Readme;
 
 mod bind;
+mod disturbed;
 mod evaluate;
 mod ground;
 mod limits;
@@ -26,6 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use disturbed::Disturbed;
 use machine::Machine;
 use number::{Dual, Exact, Number};
 use store::Store;
@@ -41,6 +44,15 @@ pub struct Reference {
     derived: Vec<(String, u64)>,
     /// What ends an evaluation.
     stop: Stop,
+}
+
+/// How many bits of a number are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Those of 64.
+    Double,
+    /// Those of 32.
+    Single,
 }
 
 impl Reference {
@@ -71,6 +83,25 @@ impl Reference {
             gradients.push(gradient);
         }
         Ok((value, gradients))
+    }
+
+    /// The values where every operation that rounds is off by some units of the last bit, others for every seed: what changes
+    /// hangs on rounding.
+    ///
+    /// # Errors
+    /// The refusals of [`Engine::values`].
+    pub fn disturbed(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        kept: Kept,
+        seed: u64,
+    ) -> Result<Vec<Value>> {
+        disturbed::begin(seed);
+        Ok(match kept {
+            Kept::Double => answers(&self.evaluate::<Disturbed<53, 1000>>(request, goals, None)?, goals),
+            Kept::Single => answers(&self.evaluate::<Disturbed<24, 100>>(request, goals, None)?, goals),
+        })
     }
 
     fn evaluate<'p, N: Number>(

@@ -212,6 +212,7 @@ impl<'p, N: Number> Machine<'p, N> {
     /// All equations of a component, once, from the state at hand.
     fn round(&self, component: &Component) -> Result<Vec<(TensorId, Store<N>)>> {
         self.forget();
+        N::begin_round(component.tensors.first().map_or(0, |id| u64::from(id.0)));
         let mut others = self.tuples;
         let mut states = Vec::new();
         for id in &component.tensors {

@@ -32,6 +32,9 @@ pub(super) trait Number: Copy {
         false
     }
 
+    /// Said before all equations of a component are computed once.
+    fn begin_round(_component: u64) {}
+
     /// The sum.
     fn plus(self, other: Self) -> Self {
         Self::with(self.value() + other.value(), added(self.slope(), other.slope()))

@@ -1,12 +1,14 @@
-//! Recursive relations without values whose equations add numbers up: a number below 0 would take a tuple away that
-//! others rest on, and is refused (N7).
+//! Where numbers may be below 0. Recursive relations without values whose equations add numbers up: one would take a tuple
+//! away that others rest on, and is refused (N7). And the best of products: one turns the order round.
 //!
-//! Enter at [`watch`]. The least number that a binding contributes is a hidden relation under `min=`.
+//! Enter at [`watch`]: the least number that a binding contributes is a hidden relation under `min=`. And at [`keep_order`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::function::Function;
 use crate::program::{
-    Class, Combine, Component, EquationId, Expr, Given, Kind, Program, Role, Style, TensorId,
+    AxisFunction, Class, Combine, Component, EquationId, Expr, Given, Kind, Operation, Program, Role, Style,
+    TensorId,
 };
 
 /// Adds a relation of the least contributions for every relation that may meet one below 0: which, for which.
@@ -75,5 +77,83 @@ fn may_be_negative(program: &Program, component: &Component, expr: &Expr) -> boo
         }
         Expr::Index(_) | Expr::Negate(_) | Expr::Call(_) | Expr::Axis(_) => true,
         _ => expr.parts().0.iter().any(|part| may_be_negative(program, component, part)),
+    }
+}
+
+/// Whether the products that a recursive tensor is the best of grow with what they read of their component: no other factor is
+/// below 0, and of two factors of the component neither is. Where that is not so, the best of all that was ever derived need
+/// be no fixpoint.
+pub fn keep_order(program: &Program, component: &Component) -> bool {
+    let below = below_zero(program, &component.tensors);
+    let others: BTreeSet<TensorId> =
+        below.iter().copied().filter(|id| !component.tensors.contains(id)).collect();
+    component.equations.iter().map(|at| program.equation(*at)).all(|equation| {
+        equation.terms.iter().all(|term| {
+            let (mut own, mut negative) = (0, false);
+            term.body.visit_reads(&mut |read, _| {
+                own += usize::from(component.tensors.contains(&read.tensor));
+                negative |= component.tensors.contains(&read.tensor) && below.contains(&read.tensor);
+            });
+            own == 0 || (!is_below_zero(&others, &term.body) && (own == 1 || !negative))
+        })
+    })
+}
+
+/// The tensors among those that some need that may hold a number below 0.
+fn below_zero(program: &Program, goals: &[TensorId]) -> BTreeSet<TensorId> {
+    let needed = program.needs(goals);
+    let negative = |given: &Given| match given {
+        Given::Facts(facts) => facts.values.iter().any(|value| *value < 0.0),
+        Given::Columns(columns) => {
+            columns.values.iter().flat_map(|values| values.iter()).any(|value| *value < 0.0)
+        }
+        Given::Array { values, .. } => values.iter().any(|value| *value < 0.0),
+    };
+    let start = needed.iter().copied().filter(|id| {
+        let tensor = program.tensor(*id);
+        // Where nothing contributes, a square element of a maximum is the least number there is.
+        let least = tensor.style == Style::Square && tensor.combine.default_value() < 0.0;
+        tensor.kind != Kind::Bool
+            && (tensor.role == Role::Parameter || least || tensor.given.iter().any(negative))
+    });
+    let mut below: BTreeSet<TensorId> = start.collect();
+    loop {
+        let before = below.len();
+        for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
+            let counts = program.tensor(equation.tensor).kind != Kind::Bool;
+            if counts && equation.terms.iter().any(|term| is_below_zero(&below, &term.body)) {
+                below.insert(equation.tensor);
+            }
+        }
+        if below.len() == before {
+            return below;
+        }
+    }
+}
+
+/// Whether a value may be below 0, where the tensors that may hold such numbers are these.
+fn is_below_zero(below: &BTreeSet<TensorId>, expr: &Expr) -> bool {
+    let any = |parts: &[Expr]| parts.iter().any(|part| is_below_zero(below, part));
+    match expr {
+        Expr::Number(value) => *value < 0.0,
+        Expr::Missing(_) => false,
+        Expr::Read(read) => below.contains(&read.tensor),
+        Expr::Index(_) | Expr::Negate(_) => true,
+        Expr::Product(parts) | Expr::Plus(parts) | Expr::Terms(parts) => any(parts),
+        Expr::Quotient(a, b) => is_below_zero(below, a) || is_below_zero(below, b),
+        Expr::Power(base, exponent) => {
+            let even = matches!(**exponent, Expr::Number(n) if n % 2.0 == 0.0);
+            !even && is_below_zero(below, base)
+        }
+        Expr::Reduce(reduce) => reduce.operation != Operation::Count && is_below_zero(below, &reduce.body),
+        Expr::Call(call) => match call.function {
+            Function::Step | Function::Sig | Function::Relu | Function::Exp | Function::Abs => false,
+            Function::Softplus | Function::Sqrt => false,
+            Function::Max | Function::Min | Function::Tanh | Function::Sign | Function::Floor => {
+                any(&call.arguments)
+            }
+            _ => true,
+        },
+        Expr::Axis(axis) => !matches!(axis.function, AxisFunction::Softmax),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Adjoint;
 use crate::analyse::analyse;
+use crate::ast::Span;
 use crate::error::{Code, Refusal, Result};
 use crate::function::UserFunctions;
 use crate::lower::{NoFiles, Options};
@@ -19,7 +20,7 @@ impl Adjoint {
     ///
     /// # Errors
     /// `not-yet` where a gradient goes through proofs: between a relation with probabilities and its weights there are no
-    /// equations.
+    /// equations. And where every text would say something else of the domains of the program's tensors.
     pub fn emit(&self) -> Result<String> {
         let mut program = self.program.clone();
         program.actions.clear();
@@ -54,10 +55,16 @@ impl Adjoint {
                 tensor.hidden = false;
             }
         }
-        let mut text = show::program(&program);
-        if clashes(&text) {
-            text = show::apart(&program);
-        }
+        let own: Vec<TensorId> =
+            needed.into_iter().filter(|id| (id.0 as usize) < self.first_tensor).collect();
+        let faithful = show::ways(&program).find(|text| has_domains(text, &program, &own));
+        let Some(mut text) = faithful else {
+            let message =
+                "places that the program keeps apart are of one class in every text of its gradient";
+            let span = self.wrt.first().map_or(Span::default(), |id| program.left_side(*id));
+            let report = Refusal::new(Code::NotYet, span, message);
+            return Err(report.help("`tl grad` without --emit gives its values"));
+        };
         for id in asked {
             text.push_str(program.name(id));
             text.push_str("?\n");
@@ -79,11 +86,43 @@ impl Adjoint {
     }
 }
 
-/// Whether the ranges that a text declares are not those of its classes.
-fn clashes(text: &str) -> bool {
+/// Whether the tensors of a text have the domains that those of a program have: a read outside of one is absent.
+fn has_domains(text: &str, program: &Program, of: &[TensorId]) -> bool {
     let (functions, options) = (UserFunctions::default(), Options::default());
-    let refused = analyse(text, &mut NoFiles, &functions, &options).err();
-    refused.is_some_and(|reports| reports.iter().any(|report| report.code == Code::SizeConflict))
+    let read = match analyse(text, &mut NoFiles, &functions, &options) {
+        Ok(read) => read.program,
+        // Functions that a host registers are not known here.
+        Err(reports) => return reports.iter().any(|report| report.code == Code::UnknownFunction),
+    };
+    let names = show::tensor_names(program);
+    of.iter().all(|id| {
+        let (tensor, name) = (program.tensor(*id), names.get(id.0 as usize));
+        let again = read.tensors.iter().find(|tensor| Some(&tensor.name) == name);
+        // Of relations whose tuples alone are looked at, domains say nothing.
+        let matters = tensor.style == Style::Square || is_read_as_number(program, *id);
+        !matters || again.is_some_and(|again| domains(&read, again) == domains(program, tensor))
+    })
+}
+
+/// The domains of a tensor's places, with the names of symbols: their numbers are those of a program.
+fn domains(program: &Program, tensor: &Tensor) -> Vec<Option<String>> {
+    let named = |domain: &Domain| match domain {
+        empty if empty.is_empty() => String::new(),
+        Domain::Interval { from, to } => format!("{from}..{to}"),
+        listed => listed.values().map(|value| program.symbols.show(value) + ",").collect(),
+    };
+    tensor.places.iter().map(|place| place.domain.as_ref().map(named)).collect()
+}
+
+/// Whether an element that is no tuple is read as 0 inside of its places.
+fn is_read_as_number(program: &Program, id: TensorId) -> bool {
+    let mut found = false;
+    for equation in &program.equations {
+        equation.visit_reads(&mut |read, _| {
+            found |= read.tensor == id && read.otherwise == Otherwise::Zero;
+        });
+    }
+    found
 }
 
 /// The gradient by a tensor on which nothing depends.

@@ -286,7 +286,7 @@ impl Printer<'_> {
     }
 
     /// A side of a comparison of values. Where both look like index expressions, a point keeps
-    /// a number a value.
+    /// a number a value; and in one that has operations, of which `/` is another one there.
     fn side(&mut self, side: &Expr, both: bool) -> String {
         match side {
             Expr::Index(function) => self.index_side(function),
@@ -296,8 +296,25 @@ impl Printer<'_> {
             }
             _ => {
                 let stands = Stands { split: true, zero: false, neutral: None };
-                self.value(side, stands).text
+                let text = self.value(side, stands).text;
+                if is_like_index(side) && divides(side) { format!("{text} + 0.0") } else { text }
             }
         }
     }
+}
+
+/// Whether a value would be read as an index expression.
+fn is_like_index(side: &Expr) -> bool {
+    match side {
+        Expr::Index(_) => true,
+        Expr::Number(value) => value.fract() == 0.0,
+        Expr::Product(parts) | Expr::Plus(parts) | Expr::Terms(parts) => parts.iter().all(is_like_index),
+        Expr::Quotient(a, b) => is_like_index(a) && is_like_index(b),
+        Expr::Negate(part) => is_like_index(part),
+        _ => false,
+    }
+}
+
+fn divides(side: &Expr) -> bool {
+    matches!(side, Expr::Quotient(..)) || side.parts().0.into_iter().any(divides)
 }

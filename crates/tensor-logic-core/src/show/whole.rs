@@ -13,6 +13,7 @@ use super::names::{Declarations, Names};
 use super::piece::number;
 use super::statement::{parts_of, sign_of};
 use super::value::{Printer, bracketed};
+use crate::presence;
 use crate::program::{
     Action, Argument, Combine, Equation, Expr, Facts, Given, IndexFn, IndexId, Kind, Program, Query, Range,
     Role, Settings, Start, Style, Tensor, TensorId, When,
@@ -25,18 +26,28 @@ use crate::walk;
 /// Each redefinition (`X := …`) becomes a tensor of its own with primes behind its name. The text
 /// of a query is kept.
 pub fn program(program: &Program) -> String {
-    written(program, false)
+    written(program, Way::default())
 }
 
-/// The same where no index stands alone in a place of a computed square tensor. The ranges that are declared may clash where
-/// the text that the program comes from declares none: its places are then of classes that this text joins.
-pub fn apart(program: &Program) -> String {
-    written(program, true)
+/// The ways in which a program can be written, the plainest first. The ranges that are declared may clash, or be those of other
+/// places too, where the text that the program comes from declares none: its places are then of classes that a text joins.
+pub fn ways(program: &Program) -> impl Iterator<Item = String> + '_ {
+    let ways = [(false, false), (true, false), (false, true), (true, true)];
+    ways.into_iter().map(|(apart, loose)| written(program, Way { apart, loose }))
 }
 
-fn written(program: &Program, apart: bool) -> String {
+/// How much a text says of the classes of places.
+#[derive(Debug, Clone, Copy, Default)]
+struct Way {
+    /// No index stands alone in a place of a computed square tensor.
+    apart: bool,
+    /// The places of computed relations are not declared.
+    loose: bool,
+}
+
+fn written(program: &Program, way: Way) -> String {
     let declarations = RefCell::new(asked(program));
-    let table = Table { program, declarations: &declarations };
+    let table = Table { program, declarations: &declarations, loose: way.loose };
     let tensors = tensor_names(program);
     let given = table.name_indices();
     let mut body = String::new();
@@ -45,9 +56,9 @@ fn written(program: &Program, apart: bool) -> String {
         body.push('\n');
     };
     settings(&program.settings).into_iter().for_each(&mut line);
-    for (tensor, name) in program.tensors.iter().zip(&tensors) {
-        if !tensor.hidden {
-            table.tensor(tensor, name).into_iter().for_each(&mut line);
+    for (id, name) in (0..).map(TensorId).zip(&tensors) {
+        if !program.tensor(id).hidden {
+            table.tensor(id, name).into_iter().for_each(&mut line);
         }
     }
     let name = |id: TensorId| tensors.get(id.0 as usize).map_or("T", String::as_str);
@@ -55,7 +66,7 @@ fn written(program: &Program, apart: bool) -> String {
         let mut printer = Printer::new(program, equation, &name);
         printer.names.given.clone_from(&given);
         printer.names.declarations = Some(&declarations);
-        printer.apart = apart;
+        printer.apart = way.apart;
         // The arguments of one `concat` follow each other in one statement, also those of one value, whose place is a number.
         let mut parts = parts_of(program, equation);
         if !parts.iter().any(|part| part.head.iter().any(index::has_ordinal)) {
@@ -83,7 +94,7 @@ fn hidden(program: &Program, equation: &Equation) -> bool {
 }
 
 /// What the tensors are called: every version has its own name.
-fn tensor_names(program: &Program) -> Vec<String> {
+pub fn tensor_names(program: &Program) -> Vec<String> {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     taken.extend(program.tensors.iter().filter(|t| t.version == 0).map(|tensor| tensor.name.clone()));
     let mut names = Vec::new();
@@ -185,9 +196,11 @@ fn bound_in(body: &Expr, when: &When, found: &mut BTreeSet<IndexId>) {
 struct Table<'p> {
     program: &'p Program,
     declarations: &'p RefCell<Declarations>,
+    /// Whether the places of computed relations are not declared.
+    loose: bool,
 }
 
-impl Table<'_> {
+impl<'p> Table<'p> {
     /// A name for every index of the equations, by index. Indices of one equation that could
     /// meet have different names.
     fn name_indices(&self) -> Vec<Option<String>> {
@@ -259,9 +272,10 @@ impl Table<'_> {
     }
 
     /// The statements that declare a tensor and give its data.
-    fn tensor(&self, tensor: &Tensor, name: &str) -> Vec<String> {
+    fn tensor(&self, id: TensorId, name: &str) -> Vec<String> {
+        let tensor = self.program.tensor(id);
         let mut lines = Vec::new();
-        lines.extend(self.declaration(tensor, name));
+        lines.extend(self.declaration(id, name));
         for given in &tensor.given {
             match given {
                 Given::Facts(facts) => {
@@ -280,13 +294,14 @@ impl Table<'_> {
     }
 
     /// The places of a tensor as a declaration names them: declared where the domain must be said.
-    fn places(&self, tensor: &Tensor) -> Vec<String> {
+    fn places(&self, id: TensorId) -> Vec<String> {
+        let tensor = self.program.tensor(id);
         let mut here = BTreeSet::new();
         let mut places = Vec::new();
         for (at, place) in tensor.places.iter().enumerate() {
             let given = tensor.style == Style::Round && tensor.role == Role::Data;
             let domain = match tensor.style {
-                Style::Round if !given => place.limit.as_ref(),
+                Style::Round if !given => place.limit.as_ref().or_else(|| self.filled(id, at)),
                 _ => place.limit.as_ref().or(place.domain.as_ref()),
             };
             let name = match domain {
@@ -299,7 +314,23 @@ impl Table<'_> {
         places
     }
 
-    fn declaration(&self, tensor: &Tensor, name: &str) -> Option<String> {
+    /// The domain of a place of a computed relation, where all its tuples are inside: declared, it limits nothing, and says
+    /// where a square reference reads 0.
+    fn filled(&self, id: TensorId, at: usize) -> Option<&'p Domain> {
+        let tensor = self.program.tensor(id);
+        let domain = tensor.places.get(at)?.domain.as_ref()?;
+        let Domain::Interval { from, to } = domain else { return None };
+        let own = |equation: &&Equation| equation.tensor == id;
+        let inside = |equation: &Equation| {
+            let bounds = equation.head.get(at).and_then(|function| presence::bounds(self.program, function));
+            bounds.is_some_and(|(low, high)| low > high || (from <= &low && &high <= to))
+        };
+        let computed = tensor.role == Role::Computed && tensor.given.is_empty() && !self.loose;
+        (computed && self.program.equations.iter().filter(own).all(inside)).then_some(domain)
+    }
+
+    fn declaration(&self, id: TensorId, name: &str) -> Option<String> {
+        let tensor = self.program.tensor(id);
         let round = tensor.style == Style::Round;
         let usual = match tensor.style {
             Style::Square => tensor.kind == Kind::Real,
@@ -319,7 +350,7 @@ impl Table<'_> {
         if !needed || (round && tensor.places.is_empty() && usual) {
             return None;
         }
-        let places = self.places(tensor);
+        let places = self.places(id);
         let kind = if usual { String::new() } else { format!(" : {}", tensor.kind.name()) };
         Some(format!("{}{kind}{start}", bracketed(name, &places, round, round)))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Compiler, ring};
+use super::{Compiler, keeps_order, ring};
 use crate::error::{Code, Refusal};
 use crate::program::{Combine, Program, Role, Style, TensorId};
 
@@ -37,6 +37,9 @@ fn no_relation(program: &Program, id: TensorId) -> Option<&'static str> {
         Combine::Avg => "it is a mean of contributions (`avg=`)",
         Combine::Or => "it joins numbers by `or=`",
         _ if tensor.style == Style::Square => "it is a dense tensor",
+        Combine::Min | Combine::Max if !keeps_order(program, id) => {
+            "it is the best of products with numbers below 0, which turn the order round"
+        }
         _ => "its equations are no products in one operation (functions, quotients, sums of terms)",
     })
 }

@@ -24,9 +24,18 @@ pub(crate) struct Rows {
     pub(crate) indices: Vec<IndexId>,
     /// Their ordinals.
     pub(crate) columns: Vec<Column>,
-    /// For reads that were joined: which element of the tensor each row met, by the number of
-    /// the read.
-    pub(crate) tags: Vec<(u64, Column)>,
+    /// For reads that were joined: which element of the tensor each row met.
+    pub(crate) tags: Vec<Tag>,
+}
+
+/// Which element of a tensor each row of a table met.
+#[derive(Debug, Clone)]
+pub(crate) struct Tag {
+    /// The number of the read.
+    pub(crate) read: u64,
+    /// Its indices: the table has them all.
+    pub(crate) indices: Arc<[IndexId]>,
+    pub(crate) met: Column,
 }
 
 impl Rows {
@@ -61,7 +70,7 @@ impl Rows {
 
     /// The tag of a read.
     pub(crate) fn tag(&self, read: u64) -> Option<&Column> {
-        self.tags.iter().find(|(at, _)| *at == read).map(|(_, column)| column)
+        self.tags.iter().find(|tag| tag.read == read).map(|tag| &tag.met)
     }
 
     /// These rows only, in this order.
@@ -78,7 +87,7 @@ impl Rows {
         };
         let kept = self.indices.iter().zip(&self.columns).filter(|(index, _)| !without.contains(index));
         let (indices, columns) = kept.map(|(index, column)| (*index, take(column))).unzip();
-        let tags = self.tags.iter().map(|(read, column)| (*read, take(column))).collect();
+        let tags = self.tags.iter().map(|tag| Tag { met: take(&tag.met), ..tag.clone() }).collect();
         Rows { id, len: picks.len(), indices, columns, tags }
     }
 

@@ -12,7 +12,7 @@ use super::block::{Block, Dim};
 use super::machine::{Context, Counts, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
-use super::rows::{Column, Rows};
+use super::rows::{Column, Rows, Tag};
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
 use crate::linear::{linear, solve};
@@ -141,9 +141,13 @@ impl Machine {
         let mut rows = Rows {
             id,
             len: draft.tuples.len(),
+            tags: vec![Tag {
+                read: node,
+                indices: Arc::from(draft.indices.as_slice()),
+                met: Arc::new(draft.tuples),
+            }],
             indices: draft.indices,
             columns: draft.columns,
-            tags: vec![(node, Arc::new(draft.tuples))],
         };
         if counts != Counts::All {
             rows.tags.clear(); // they would number those that count only
@@ -174,12 +178,28 @@ impl Machine {
         }
         let (grouped, groups) = self.grouped(rows, &kept);
         if grouped.len == rows.len {
-            let mut same = Rows::clone(rows);
-            let pairs = rows.indices.iter().zip(&rows.columns).filter(|(index, _)| kept.contains(index));
-            (same.indices, same.columns) = pairs.map(|(index, column)| (*index, Arc::clone(column))).unzip();
-            return Ok(Some((Arc::new(same), None)));
+            return Ok(Some((self.narrowed(rows, &kept), None)));
         }
         Ok(Some((grouped, Some(groups))))
+    }
+
+    /// A table without some of its indices, its rows as they stand. It has a number of its own: with fewer indices it is
+    /// another table.
+    fn narrowed(&mut self, rows: &Arc<Rows>, kept: &[IndexId]) -> Arc<Rows> {
+        let fixed = kept.iter().map(|index| (*index, 0)).collect();
+        let key = Key { place: (rows.id, 20), rows: rows.id, fixed };
+        if rows.id != 0
+            && let Some(Thing::Table(narrowed)) = self.recall(&key)
+        {
+            return Arc::clone(narrowed);
+        }
+        let pairs = rows.indices.iter().zip(&rows.columns).filter(|(index, _)| kept.contains(index));
+        let (indices, columns) = pairs.map(|(index, column)| (*index, Arc::clone(column))).unzip();
+        let mut tags = rows.tags.clone();
+        tags.retain(|tag| tag.indices.iter().all(|index| kept.contains(index)));
+        let narrowed = Arc::new(Rows { id: self.number(), len: rows.len, indices, columns, tags });
+        self.memory.keep(key, Vec::new(), Thing::Table(Arc::clone(&narrowed)));
+        narrowed
     }
 
     /// The distinct rows of a table by some of its indices, and which row became which.
@@ -352,7 +372,7 @@ impl Machine {
         }
         let table = self.table(read, Counts::All, context)?;
         let none = Arc::default();
-        let block = values(self, table.tags.first().map_or(&none, |(_, tags)| tags));
+        let block = values(self, table.tags.first().map_or(&none, |tag| &tag.met));
         self.align(&table, block, context)
     }
 

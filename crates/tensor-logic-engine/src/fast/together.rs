@@ -8,7 +8,7 @@ use datarel::{Atom, Constants, Database, Failure, Limits, Literal, Ring, Rule, T
 
 use super::condition::{Condition, comparison, distinct, holds_const};
 use super::machine::{Context, Machine, indices_of};
-use super::rows::Rows;
+use super::rows::{Rows, Tag};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::linear::{linear, solve};
@@ -108,8 +108,9 @@ impl Machine {
                 let index = table.by(&table.indices);
                 let met = joined.find_in(&index, &table.indices).into_iter();
                 let met: Vec<u32> = met.filter_map(|group| index.rows(group).first().copied()).collect();
-                let tag = |(read, column): &(u64, Arc<Vec<u32>>)| {
-                    (*read, Arc::new(met.iter().map(|row| column[*row as usize]).collect()))
+                let tag = |tag: &Tag| {
+                    let met = Arc::new(met.iter().map(|row| tag.met[*row as usize]).collect());
+                    Tag { met, ..tag.clone() }
                 };
                 joined.tags.extend(table.tags.iter().map(tag));
             }

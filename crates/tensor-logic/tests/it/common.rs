@@ -6,6 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod command;
 pub(crate) mod engines;
 pub(crate) mod generator;
+pub(crate) mod rounding;
 pub(crate) mod single;
 
 use std::path::{Path, PathBuf};

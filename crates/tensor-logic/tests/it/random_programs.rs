@@ -9,15 +9,17 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tensor_logic::ast::Span;
-use tensor_logic::engine::{Engine, Parameters, Request};
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Engine, Parameters, Request, Tuples, Value};
 use tensor_logic::fast::{Fast, Precision};
-use tensor_logic::program::{Combine, Given, Kind, Program, Role, Style};
-use tensor_logic::value::Domain;
+use tensor_logic::program::{Program, TensorId};
+use tensor_logic::reference::Kept;
+use tensor_logic::value::Const;
 
 use crate::common;
-use crate::common::engines::{BUDGET, STORAGES, Wanted, analysed, auto_difference, difference, wanted};
-use crate::common::single::{Single, brought_nearer, each_number, rounded, single};
+use crate::common::engines::{BUDGET, Difference, STORAGES, Wanted, analysed, differences, wanted};
+use crate::common::rounding::{Judged, Scattered, judged};
+use crate::common::single::{Single, single};
 
 /// How long one program may take.
 #[derive(Clone, Copy)]
@@ -33,8 +35,8 @@ const LIMITS: Limits = Limits { reference: Duration::from_secs(5), engines: Dura
 /// Of a hundred programs at most one may be too long for the reference, and at most one may hang on rounding.
 const SLOW_IN: u64 = 100;
 
-/// By how much numbers are moved to see whether a disagreement hangs on rounding.
-const MOVED: f64 = 1e-6;
+/// Numbers of 64 bits that differ by less are the same.
+const NEAR: f64 = 1e-9;
 
 /// What comes of a program.
 #[derive(Debug, PartialEq)]
@@ -45,8 +47,8 @@ enum Outcome {
     Apart(&'static str),
     /// How an engine disagrees; a panic is a disagreement too.
     Differs(String),
-    /// An engine disagrees, and would not if the numbers were a little other ones: the last bits of sums, which are as the
-    /// order of the addition is, decide a `floor`, the presence of a 0, or whether rounds come to rest.
+    /// All that engines disagree about hangs on rounding: the last bits of sums, which are as the order of the addition is, decide
+    /// a `floor`, the presence of a 0, or whether rounds come to rest.
     Rounding,
     /// The reference did not end in time.
     Slow,
@@ -55,11 +57,20 @@ enum Outcome {
 }
 
 /// What engines make of a program beside what the reference says.
-type Engines = fn(&Program, &Wanted) -> Option<String>;
+type Engines = fn(&Program, &Wanted) -> Vec<Difference>;
 
-fn storages(program: &Program, wanted: &Wanted) -> Option<String> {
-    let stored = STORAGES.into_iter().find_map(|storage| difference(program, storage, wanted));
-    stored.or_else(|| auto_difference(program, wanted))
+fn storages(program: &Program, wanted: &Wanted) -> Vec<Difference> {
+    let mut engines: Vec<(String, Box<dyn Engine>)> = Vec::new();
+    for storage in STORAGES {
+        engines.push((format!("{storage:?}"), Box::new(Fast::with_storage(storage))));
+    }
+    engines.push(("auto".to_owned(), Box::new(Auto::new(Box::<Fast>::default()))));
+    let mut found = Vec::new();
+    for (name, engine) in &mut engines {
+        let named = |other: Difference| Difference { how: format!("{name}: {}", other.how), ..other };
+        found.extend(differences(program, engine.as_mut(), wanted).map(named));
+    }
+    found
 }
 
 /// What is to be said of the program in 32 bits, however relations are stored.
@@ -81,84 +92,24 @@ fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
     found.into_iter().next()
 }
 
-/// The program where every number of an array, but 0, and every element of a sum is another number, by about [`MOVED`].
-fn moved(program: &Program) -> Program {
-    let mut moved = program.clone();
-    let mut stream = seeded::Family::named("moved").stream(0);
-    let mut by = || MOVED * (stream.uniform() + 0.5);
-    for tensor in &mut moved.tensors {
-        for given in &mut tensor.given {
-            if let Given::Array { values, .. } = given
-                && tensor.kind == Kind::Real
-            {
-                *values = values.iter().map(|value| value * (1.0 + by())).collect();
-            }
+/// What is to be said of a program where engines say something else than the reference: what all of it hangs on, or the first
+/// that hangs on nothing.
+fn judgement(program: &Program, wanted: &Wanted, differences: Vec<Difference>) -> Outcome {
+    let mut scattered: BTreeMap<TensorId, Scattered<'_>> = BTreeMap::new();
+    let parameters = Parameters::new();
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    for difference in differences {
+        let goal = difference.goal;
+        let scattered =
+            scattered.entry(goal).or_insert_with(|| Scattered::new(request.clone(), goal, Kept::Double));
+        let expected = wanted.iter().find(|(id, _)| *id == goal).map(|(_, expected)| expected);
+        let judged = expected
+            .map_or(Judged::Differs, |expected| judged(&difference.found, expected, Some(&*scattered), NEAR));
+        if judged == Judged::Differs {
+            return Outcome::Differs(difference.how);
         }
-        let real = (tensor.style, tensor.combine, tensor.kind) == (Style::Square, Combine::Sum, Kind::Real);
-        let star = tensor.places.iter().any(|place| place.star);
-        let shape: Option<Vec<usize>> =
-            tensor.places.iter().map(|place| place.domain.as_ref().map(Domain::len)).collect();
-        let Some(shape) = shape.filter(|_| real && !star && tensor.role == Role::Computed) else { continue };
-        let count = shape.iter().product::<usize>();
-        tensor.given.push(Given::Array {
-            fixed: vec![None; shape.len()],
-            shape,
-            values: (0..count).map(|_| by()).collect(),
-            span: Span::default(),
-        });
     }
-    moved
-}
-
-/// Whether engines that disagree about finite numbers do not if the numbers are moved, or are within what rounding does;
-/// or, where a number is none, do not if those beyond what products of doubles hold are brought nearer, or the others near 1:
-/// an overflow that one order of the operations meets and another does not.
-fn hangs_on_rounding(program: &Program, how: &str, engines: Engines) -> bool {
-    // The two numbers, without those beside them.
-    let numbers = how.split(" in [").next().unwrap_or(how);
-    let finite = !numbers.contains("NaN") && !numbers.contains("inf");
-    let overflows = ["of NaN", "of inf", "of -inf"].iter().any(|said| numbers.ends_with(said));
-    let other = match (finite, overflows) {
-        (true, _) => moved(program),
-        // A product that meets its 0 last has overflowed before; a divisor without an inverse is no such reason.
-        (false, all) => nearer(program, all),
-    };
-    let agree = |program: &Program| engines(program, &wanted(program)).is_none();
-    // Rounding of a sum that cancels, divided by 1e-308, is a large number.
-    agree(&other)
-        || if finite { cancels(program) || agree(&nearer(program, true)) } else { agree(&calm(program)) }
-}
-
-/// The program where numbers of moderate size are nearly 1 or -1: products of many of them do not overflow. Those that are very
-/// large or near to 0 by themselves stay, and so does 0.
-fn calm(program: &Program) -> Program {
-    let mut calm = program.clone();
-    each_number(&mut calm, &mut |x| {
-        if (1e-100..1e100).contains(&x.abs()) {
-            *x = x.signum() * x.abs().powf(1.0 / 64.0);
-        }
-    });
-    calm
-}
-
-/// Whether the engines differ, and all are within what rounding does to sums of large numbers that cancel.
-fn cancels(program: &Program) -> bool {
-    let wanted = wanted(program);
-    storages(program, &wanted).is_some()
-        && STORAGES.into_iter().all(|storage| {
-            let (mut fast, parameters) = (Fast::with_storage(storage), Parameters::new());
-            let mut engine = |program: &Program, goal| {
-                fast.values(&Request { program, parameters: &parameters, budget: BUDGET }, &[goal])
-            };
-            rounded(program, &wanted, &mut engine)
-        })
-}
-
-/// The program where numbers that are very large or very near to 0 are neither; those without an inverse only if `all`.
-fn nearer(program: &Program, all: bool) -> Program {
-    let mut nearer = program.clone();
-    each_number(&mut nearer, &mut |x| *x = brought_nearer(*x, all));
-    nearer
+    Outcome::Rounding
 }
 
 /// Runs the reference, then the engines, in a thread of their own that is left behind if it hangs.
@@ -171,10 +122,10 @@ fn outcome(text: &str, engines: Engines, limits: Limits) -> Outcome {
             let Ok(program) = analysed(&owned) else { return None };
             let wanted = wanted(&program);
             let _ = said.send(None);
-            match engines(&program, &wanted) {
-                Some(how) if hangs_on_rounding(&program, &how, engines) => Some(Outcome::Rounding),
-                Some(how) => Some(Outcome::Differs(how)),
-                None => in_single(&program, &wanted),
+            let differences = engines(&program, &wanted);
+            match differences.is_empty() {
+                true => in_single(&program, &wanted),
+                false => Some(judgement(&program, &wanted, differences)),
             }
         });
         let _ = sender.send(Some(found.unwrap_or_else(|_| Some(Outcome::Differs("a panic".to_owned())))));
@@ -299,6 +250,30 @@ fn random_programs_mean_the_same_to_both_engines() {
     }
 }
 
+/// Says of the tensor `Y` what is made of its numbers, and nothing of the tuples of which nothing is made.
+fn saying(program: &Program, wanted: &Wanted, made: fn(f64) -> Option<f64>) -> Vec<Difference> {
+    let own = wanted.iter().filter(|(goal, _)| program.name(*goal) == "Y");
+    own.filter_map(|(goal, expected)| {
+        let value = match &expected.as_ref().ok()?[0] {
+            Value::Tuples(tuples) => {
+                let pairs = tuples.tuples.iter().zip(&tuples.values);
+                let kept = pairs.filter_map(|(tuple, value)| Some((tuple.clone(), made(*value)?)));
+                let (tuples, values) = kept.unzip();
+                Value::Tuples(Tuples { tuples, values, counts: Vec::new() })
+            }
+            dense => {
+                Value::Dense(dense.doubles().iter().filter_map(|x| made(*x)).collect::<Vec<f64>>().into())
+            }
+        };
+        Some(Difference { goal: *goal, found: Ok(vec![value]), how: "another".to_owned() })
+    })
+    .collect()
+}
+
+fn another() -> Outcome {
+    Outcome::Differs("another".to_owned())
+}
+
 /// The watch itself: what an engine may do wrong is seen.
 #[test]
 fn an_engine_that_hangs_panics_or_differs_is_seen() {
@@ -311,8 +286,8 @@ fn an_engine_that_hangs_panics_or_differs_is_seen() {
     assert_eq!(outcome("A = 1", hangs, short), Outcome::Hangs);
     let panics: Engines = |_, _| panic!("on purpose");
     assert_eq!(outcome("A = 1", panics, LIMITS), Outcome::Differs("a panic".to_owned()));
-    let differs: Engines = |_, wanted| Some(format!("{} tensors", wanted.len()));
-    assert_eq!(outcome("A = 1; B = 2", differs, LIMITS), Outcome::Differs("2 tensors".to_owned()));
+    let differs: Engines = |program, wanted| saying(program, wanted, |x| Some(x + 1e-3));
+    assert_eq!(outcome("A = 1; Y = 2", differs, LIMITS), another());
     assert_eq!(outcome("A = (", hangs, short), Outcome::Same);
 }
 
@@ -335,6 +310,15 @@ const ONCE_DIFFERENT: &[&str] = &[
     // The fast one, relations listed: one row of a table picks the only entry of its dimension, beside a product of matrices.
     "A[j, m] = [[0.5], [4], [1]]; B[j, k] = [[-2, 1], [-1, 0], [0.25, 0.25]]; C[k, n] = [[2, 0.5, 0], [3, 2, 3]]
      T[m, k, n] = A[j, m] C[k, n] B[j-1, k]; S[j, n] = sum[m, k](A[j, m] T[m, k, n] B[j, k] | m <= 1)",
+    // The engine of rules: the best of products with numbers below 0 oscillates, and what improved once was kept.
+    "K(0, 0) = -1.5; L(i, j) : maxtimes; L(i, j) <- K(i, j); L(i, k) <- L(i, j), K(j, k)",
+    "K(0, 1) = -0.5; K(1, 0) = 2; P(0) max= 1; P(j) max= P(i) K(i, j)",
+    "K(0, 1) = -0.5; K(1, 2) = 2; L(i, j) max= K(i, j); L(i, k) max= L(i, j) L(j, k)",
+    // The fast one, relations listed: a table without one of its indices went by the number of the whole, and what was known of
+    // that was taken for it.
+    "R(1, 0); P(0, 1); Q(0, 0)
+     S[k, j.] = softmax(R[j, i] + P[j, k] | not P(n, k), (n j) == 0) P(k, j)
+     T(j.) += lnorm(Q(1, z) P(j, i) + R[j, i] | not P(n, k), (n j) == 0) P(k, j)",
 ];
 
 #[test]
@@ -345,36 +329,61 @@ fn what_was_once_different_is_the_same() {
     }
 }
 
-/// Last bits decide: the sum of what lnorm gives is 0 but for them, and rounds come to rest where they cancel.
+/// Last bits decide about an element, or they do not: whatever stands beside it.
 #[test]
 fn what_hangs_on_rounding_is_told_from_what_differs() {
-    let rounded: Engines = |program, wanted| {
-        let exact = wanted.iter().any(|(_, values)| format!("{values:?}").contains("Double([0.0])"));
-        (exact && !program.tensors.is_empty()).then(|| "1 instead of 0".to_owned())
+    let verdict = |text: &str, engine: Engines| {
+        assert!(analysed(text).is_ok(), "{text}");
+        outcome(text, engine, LIMITS)
     };
-    assert_eq!(outcome("A = [1, -1]; Y = A[i]", rounded, LIMITS), Outcome::Rounding);
-    let differs: Engines = |_, _| Some("1 instead of 0".to_owned());
+    let other_truth: Engines = |program, wanted| saying(program, wanted, |x| Some(1.0 - x));
+    // The sum is 0 but for rounding, and here it is 0.
+    assert_eq!(verdict("A = [0.1, 0.2, -0.3]; Y = step(A[i])", other_truth), Outcome::Rounding);
+    assert_eq!(verdict("A = [0.5, 0.25, -0.75]; Y = step(A[i])", other_truth), another());
+    assert_eq!(verdict("A = [0.1, 0.2, -0.2]; Y = step(A[i])", other_truth), another());
+    // What is no number stays none; what is one hangs on rounding all the same.
+    let beside = "A = [0.1, 0.2, -0.3]; B = [-1, 1]; Y[j] = sqrt(B[j]) step(A[i])";
+    assert_eq!(verdict(beside, other_truth), Outcome::Rounding);
+    let number: Engines =
+        |program, wanted| saying(program, wanted, |x| Some(if x.is_nan() { 0.0 } else { x }));
+    assert_eq!(verdict(beside, number), another());
+    // One element hangs on rounding, the other does not.
+    assert_eq!(verdict("A = [0.1, 0.2, -0.3]; Y[0] = step(A[i]); Y[1] = 1", other_truth), another());
+    // Sums of large numbers that cancel: as far as these have digits.
+    let large = "A = [1e16, 0.1, -1e16]; Y = A[i]";
     assert_eq!(
-        outcome("A = [1, -1]; Y = A[i]", differs, LIMITS),
-        Outcome::Differs("1 instead of 0".to_owned())
+        verdict(large, |program, wanted| saying(program, wanted, |x| Some(x + 2.0))),
+        Outcome::Rounding
     );
-    let infinite: Engines = |_, wanted| (wanted.len() < 3).then(|| "inf instead of NaN".to_owned());
-    let overflowed: Engines = |_, wanted| {
-        format!("{wanted:?}").contains("inf").then(|| "at 0: NaN instead of inf in [NaN]".to_owned())
+    assert_eq!(verdict(large, |program, wanted| saying(program, wanted, |x| Some(x + 1e3))), another());
+    // A tuple of what is 0 but for rounding, and one of what is not.
+    let without: Engines = |program, wanted| saying(program, wanted, |_| None);
+    assert_eq!(verdict("A = [0.1, 0.2, -0.3]; B = A[i]; R(0); Y(j) += B() R(j)", without), Outcome::Rounding);
+    assert_eq!(verdict("A = [0.1, 0.2, -0.2]; B = A[i]; R(0); Y(j) += B() R(j)", without), another());
+    // Where products overflow depends on the order of the factors, and whether a 0 comes before. A divisor without an inverse
+    // is no such reason.
+    let none: Engines = |program, wanted| saying(program, wanted, |_| Some(f64::NAN));
+    assert_eq!(verdict("A = [1e200]; Y = A[i] 1e200", none), Outcome::Rounding);
+    assert_eq!(verdict("i : 400; A[i] = 10; Y *= A[i]", none), Outcome::Rounding);
+    assert_eq!(verdict("A = [0, 1]; Y = A[i] / 1e-310", none), another());
+    assert_eq!(verdict("A = [0]; Y = A[i] / 1e-310", none), another());
+    let number: Engines = |program, wanted| saying(program, wanted, |_| Some(-1e308));
+    assert_eq!(verdict("A = [1, 2, -4]; Y = A[i] / 1e-308", number), Outcome::Rounding);
+    assert_eq!(verdict("A = [1, 0, -1]; Y = A[i] / 0", number), another());
+    // What the reference cannot bring to rest, and nothing hangs on.
+    let needless = "A = [1]; D[i, j] max= A[i] A[j]; D[i, j] max= D[i, k] + A[j]; R(0); Y(k) += D[i, j] R(k)";
+    let refused: Engines = |program, wanted| {
+        let value = |name: &str, given: f64| {
+            let goal = wanted.iter().find(|(goal, _)| program.name(*goal) == name).unwrap().0;
+            let tuples =
+                Tuples { tuples: vec![vec![Const::Int(0)]], values: vec![given], counts: Vec::new() };
+            Difference { goal, found: Ok(vec![Value::Tuples(tuples)]), how: "another".to_owned() }
+        };
+        vec![value("Y", 1.0)]
     };
-    assert_eq!(outcome("A = [1e200]; Y = A[i] 1e200", overflowed, LIMITS), Outcome::Rounding);
-    let no_inverse: Engines = |program, _| {
-        let mut small = false;
-        each_number(&mut program.clone(), &mut |x| small |= *x == 1e-310);
-        small.then(|| "at 0: NaN instead of 0 in [NaN]".to_owned())
-    };
-    let said = Outcome::Differs("at 0: NaN instead of 0 in [NaN]".to_owned());
-    assert_eq!(outcome("A = [0, 1]; Y = A[i] / 1e-310", no_inverse, LIMITS), said);
-    // A product of many: where it overflows depends on the order, and whether a 0 comes before.
-    let long: Engines = |_, wanted| {
-        format!("{wanted:?}").contains("inf").then(|| "at 0: NaN instead of 0 in [NaN]".to_owned())
-    };
-    assert_eq!(outcome("i : 400; A[i] = 10; Y *= A[i]", long, LIMITS), Outcome::Rounding);
-    let said = Outcome::Differs("inf instead of NaN".to_owned());
-    assert_eq!(outcome("A = [1, -1]; Y = A[i]", infinite, LIMITS), said);
+    assert_eq!(verdict(needless, refused), another());
+    assert_eq!(verdict(&needless.replace("D[i, j] R(k)", "D[i, j]^0 R(k)"), refused), Outcome::Rounding);
+    // Rounds come to rest within the tolerance.
+    let rests = "A = [1.5, 1]; X[i] = 0.2 X[i] + 0.1 X[j] + A[i]; Y[i] = X[i]";
+    assert_eq!(verdict(rests, |program, wanted| saying(program, wanted, |x| Some(x + 1e-3))), another());
 }

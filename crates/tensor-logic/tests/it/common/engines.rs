@@ -60,6 +60,13 @@ pub(crate) fn wanted(program: &Program) -> Wanted {
     goals(program).into_iter().map(value).collect()
 }
 
+/// A tensor of which an engine says something else than the reference.
+pub(crate) struct Difference {
+    pub(crate) goal: TensorId,
+    pub(crate) found: Result<Vec<Value>, Refusal>,
+    pub(crate) how: String,
+}
+
 /// How the fast engine differs from the reference on any tensor of a program.
 pub(crate) fn disagreement(program: &Program, storage: Storage) -> Option<String> {
     difference(program, storage, &wanted(program))
@@ -67,30 +74,34 @@ pub(crate) fn disagreement(program: &Program, storage: Storage) -> Option<String
 
 /// How the fast engine differs from what is wanted of a program.
 pub(crate) fn difference(program: &Program, storage: Storage, wanted: &Wanted) -> Option<String> {
-    let how = engine_difference(program, &mut Fast::with_storage(storage), wanted)?;
-    Some(format!("{storage:?}: {how}"))
+    let found = differences(program, &mut Fast::with_storage(storage), wanted).next()?;
+    Some(format!("{storage:?}: {}", found.how))
 }
 
 /// How the engine that programs run on differs from what is wanted of one, when all is asked one after the other.
 pub(crate) fn auto_difference(program: &Program, wanted: &Wanted) -> Option<String> {
-    let how = engine_difference(program, &mut Auto::new(Box::<Fast>::default()), wanted)?;
-    Some(format!("auto: {how}"))
+    let found = differences(program, &mut Auto::new(Box::<Fast>::default()), wanted).next()?;
+    Some(format!("auto: {}", found.how))
 }
 
-fn engine_difference(program: &Program, engine: &mut dyn Engine, wanted: &Wanted) -> Option<String> {
-    let parameters = Parameters::new();
-    let request = Request { program, parameters: &parameters, budget: BUDGET };
-    for (goal, wanted) in wanted {
-        let name = program.name(*goal);
+/// All that an engine says otherwise than wanted, when all is asked one after the other.
+pub(crate) fn differences<'a>(
+    program: &'a Program,
+    engine: &'a mut dyn Engine,
+    wanted: &'a Wanted,
+) -> impl Iterator<Item = Difference> + 'a {
+    wanted.iter().filter_map(move |(goal, wanted)| {
+        let parameters = Parameters::new();
+        let request = Request { program, parameters: &parameters, budget: BUDGET };
         let found = engine.values(&request, &[*goal]);
         let difference = match (&found, wanted) {
-            (Ok(found), Ok(wanted)) => value_difference(&found[0], &wanted[0]),
-            (Err(found), Err(wanted)) if found.code == wanted.code && found.span == wanted.span => None,
-            _ => Some(format!("{found:?}\n instead of {wanted:?}")),
+            (Ok(found), Ok(wanted)) => value_difference(&found[0], &wanted[0])?,
+            (Err(found), Err(wanted)) if found.code == wanted.code && found.span == wanted.span => {
+                return None;
+            }
+            _ => format!("{found:?}\n instead of {wanted:?}"),
         };
-        if let Some(difference) = difference {
-            return Some(format!("{name} ({goal:?}): {difference}"));
-        }
-    }
-    None
+        let how = format!("{} ({goal:?}): {difference}", program.name(*goal));
+        Some(Difference { goal: *goal, found, how })
+    })
 }

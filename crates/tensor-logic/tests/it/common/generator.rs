@@ -4,6 +4,7 @@
 //! kind in their first letter, so that most reads fit. A program that is refused is as good a
 //! test of refusals as any, but it is not run.
 
+mod rare;
 mod wide;
 
 use seeded::Stream;
@@ -49,6 +50,8 @@ pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     for _ in 0..statements {
         if generator.sizes.is_some() {
             generator.sized_statement();
+        } else if generator.chance(25) {
+            generator.rare_statement();
         } else if generator.chance(40) {
             generator.wide_statement();
         } else {
@@ -56,6 +59,9 @@ pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
         }
     }
     generator.queries();
+    if generator.sizes.is_none() && generator.chance(30) {
+        generator.rare_query();
+    }
     generator.lines
 }
 

@@ -1,38 +1,20 @@
 //! Programs in 32 bits against the reference in 64.
 //!
-//! Every operation rounds its result by a part of at most [`UNIT`], so what is found is, in first order, the
-//! exact answer of a program whose numbers are moved by a few such parts. Most programs draw numbers that 32
-//! bits hold exactly; what they give is within [`EXACT`] units. Where that fails the numbers of the program and
-//! the elements of its computed tensors are moved by known parts ([`MOVED`]), each by another one, and the
-//! largest change that the reference then sees, scaled from there to units, is what rounding may do to that
-//! element: sums that cancel change by parts of what they pass through. Where the moved programs
-//! have other tuples, another refusal or quite another answer, a comparison, a step or a tie decides, and the
-//! program says nothing; where an answer or a number of the text does not fit 32 bits, neither.
+//! Most programs draw numbers that 32 bits hold exactly; what they give is within [`EXACT`] units. Where that fails, the reference
+//! in random arithmetic of 32 bits (`rounding`) says what rounding may do to each element. Where a comparison, a step or a
+//! tie hangs on it, or a number does not fit 32 bits, the element says nothing.
 
-use tensor_logic::engine::{Tuples, Value};
-use tensor_logic::error::Refusal;
-use tensor_logic::program::{
-    AxisFunction, Expr, Given, Guard, IndexFn, IndexId, Kind, Operation, Program, Range, Style, TensorId,
-};
-use tensor_logic::value::{Const, Domain};
+use tensor_logic::engine::{Parameters, Request, Value};
+use tensor_logic::program::{AxisFunction, Expr, Given, Guard, Kind, Operation, Program, TensorId};
+use tensor_logic::reference::Kept;
 
-use super::engines::{Wanted, wanted};
+use super::engines::{BUDGET, Wanted, wanted};
+use super::rounding::{Answer, Judged, Scattered, judged};
 
 /// Half the distance of neighbours at 1, in 32 bits.
 const UNIT: f64 = 1.0 / (1 << 24) as f64;
 /// So many units are allowed without asking: sums of a few dozen products of numbers near 1.
 const EXACT: f64 = 64.0;
-/// By which part numbers are moved.
-const MOVED: f64 = 1e-6;
-/// How often.
-const TIMES: u64 = 4;
-/// How many roundings of one part each may meet in one element, the largest of them in the same direction.
-const ROUNDINGS: f64 = 32.0;
-/// A change by more than this part is no rounding any more: what is decided there says nothing.
-const ILL: f64 = 1e-2;
-/// What 32 bits hold with all their digits.
-const LEAST: f64 = 1e-30;
-const MOST: f64 = 1e30;
 
 /// What is found of a program in 32 bits.
 #[derive(Debug, PartialEq)]
@@ -43,38 +25,23 @@ pub(crate) enum Single {
     Differs(String),
 }
 
-/// What is said of one tensor.
-pub(crate) type Answer = Result<Vec<Value>, Refusal>;
-
 /// An engine.
 pub(crate) type Found<'a> = dyn FnMut(&Program, TensorId) -> Answer + 'a;
 
 /// Compares what an engine of 32 bits says with the reference.
 pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>) -> Single {
-    let mut samples: Option<Vec<Wanted>> = None;
-    for (at, (goal, expected)) in wanted.iter().enumerate() {
+    let (mut apart, parameters) = (None, Parameters::new());
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    for (goal, expected) in wanted {
         let found = engine(program, *goal);
-        if same(&found, expected) {
+        if judged(&found, expected, None, EXACT * UNIT) == Judged::Near {
             continue;
         }
-        if beyond(program, wanted) {
-            return Single::Apart("a number does not fit");
-        }
-        let samples = samples.get_or_insert_with(|| samples_of(program, wanted));
-        match bounded(&found, expected, samples.iter().map(|sample| &sample[at].1)) {
-            Ok(true) => {}
-            Err(why) => return Single::Apart(why),
-            Ok(false) => {
-                let small = smaller(program);
-                let expected_small = self::wanted(&small);
-                let overflows = numbers(&found).iter().any(|x| !x.is_finite() || *x == 0.0);
-                if overflows
-                    && expected_small
-                        .get(at)
-                        .is_some_and(|(goal, expected)| same(&engine(&small, *goal), expected))
-                {
-                    return Single::Apart("an intermediate number does not fit");
-                }
+        let scattered = Scattered::new(request.clone(), *goal, Kept::Single);
+        match judged(&found, expected, Some(&scattered), EXACT * UNIT) {
+            Judged::Near => {}
+            Judged::Open(why) => apart = apart.or(Some(why)),
+            Judged::Differs => {
                 let name = program.name(*goal);
                 return Single::Differs(format!(
                     "32 bits: {name} ({goal:?}): {found:?}\n instead of {expected:?}"
@@ -82,199 +49,7 @@ pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>)
             }
         }
     }
-    Single::Same
-}
-
-/// The numbers of an answer.
-fn numbers(found: &Answer) -> Vec<f64> {
-    match found.as_ref().map(|values| &values[0]) {
-        Ok(value) => value.doubles().into_owned(),
-        Err(_) => Vec::new(),
-    }
-}
-
-/// Whether two answers are of one form: the same refusal, tuples, or number of elements.
-fn one_form(a: &Answer, b: &Answer) -> bool {
-    match (a, b) {
-        (Ok(a), Ok(b)) => match (&a[0], &b[0]) {
-            (Value::Dense(a), Value::Dense(b)) => a.len() == b.len(),
-            (Value::Tuples(a), Value::Tuples(b)) => a.tuples == b.tuples && a.values.len() == b.values.len(),
-            _ => false,
-        },
-        (Err(a), Err(b)) => a.code == b.code && a.span == b.span,
-        _ => false,
-    }
-}
-
-fn same(found: &Answer, wanted: &Answer) -> bool {
-    let close = |(a, b): (&f64, &f64)| {
-        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= EXACT * UNIT * b.abs().max(1.0)
-    };
-    one_form(found, wanted) && numbers(found).iter().zip(&numbers(wanted)).all(close)
-}
-
-/// Whether tuples are in one answer only, and all of these have a value that is 0 but for rounding: the elements of a
-/// square tensor that are not 0 are tuples where they are read so.
-fn differ_by_nothing(found: &Answer, wanted: &Answer) -> bool {
-    let (Ok(found), Ok(wanted)) = (found, wanted) else { return false };
-    let (Value::Tuples(found), Value::Tuples(wanted)) = (&found[0], &wanted[0]) else { return false };
-    let alone = |a: &Tuples, b: &Tuples| {
-        let values = a.tuples.iter().zip(&a.values).filter(|(tuple, _)| !b.tuples.contains(tuple));
-        values.map(|(_, value)| value.abs()).collect::<Vec<f64>>()
-    };
-    let alone = [alone(found, wanted), alone(wanted, found)].concat();
-    !alone.is_empty() && alone.iter().all(|value| *value <= EXACT * UNIT)
-}
-
-/// Whether what is found is within what rounding may do, as far as the moved programs tell.
-fn bounded<'a>(
-    found: &Answer,
-    wanted: &Answer,
-    samples: impl Iterator<Item = &'a Answer>,
-) -> Result<bool, &'static str> {
-    if differ_by_nothing(found, wanted) {
-        return Err("the presence of what is 0 but for rounding decides");
-    }
-    let most = changes(wanted, samples)?;
-    if numbers(wanted).iter().zip(&most).any(|(b, most)| most.is_nan() || *most > ILL * b.abs().max(1.0)) {
-        return Err("a step or a difference decides");
-    }
-    Ok(fits(found, wanted, &most, UNIT))
-}
-
-/// By how much each number of an answer changes in the moved programs.
-fn changes<'a>(wanted: &Answer, samples: impl Iterator<Item = &'a Answer>) -> Result<Vec<f64>, &'static str> {
-    let exact = numbers(wanted);
-    let mut most = vec![0.0_f64; exact.len()];
-    for sample in samples {
-        if !one_form(sample, wanted) {
-            return Err("a comparison decides");
-        }
-        for ((most, a), b) in most.iter_mut().zip(&numbers(sample)).zip(&exact) {
-            let change = if a == b || (a.is_nan() && b.is_nan()) { 0.0 } else { (a - b).abs() };
-            *most = if change > *most || change.is_nan() { change } else { *most };
-        }
-    }
-    Ok(most)
-}
-
-/// Whether an answer is within what rounding by such units may do.
-fn fits(found: &Answer, wanted: &Answer, most: &[f64], unit: f64) -> bool {
-    let exact = numbers(wanted);
-    let fits = |((a, b), most): ((&f64, &f64), &f64)| {
-        let rounding = unit * (EXACT * b.abs().max(1.0) + ROUNDINGS * most / MOVED);
-        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= rounding
-    };
-    one_form(found, wanted) && numbers(found).iter().zip(&exact).zip(most).all(fits)
-}
-
-/// Whether what an engine of 64 bits says is within what rounding does there to sums that cancel.
-pub(crate) fn rounded(program: &Program, wanted: &Wanted, engine: &mut Found<'_>) -> bool {
-    let samples = samples_of(program, wanted);
-    wanted.iter().enumerate().all(|(at, (goal, expected))| {
-        let most = changes(expected, samples.iter().map(|sample| &sample[at].1));
-        let found = engine(program, *goal);
-        most.is_ok_and(|most| fits(&found, expected, &most, f64::EPSILON / 2.0))
-            || same_double(&found, expected)
-    })
-}
-
-fn same_double(found: &Answer, wanted: &Answer) -> bool {
-    let close = |(a, b): (&f64, &f64)| {
-        a == b || (a - b).abs() <= 1e-9 * b.abs().max(1.0) || (a.is_nan() && b.is_nan())
-    };
-    one_form(found, wanted) && numbers(found).iter().zip(&numbers(wanted)).all(close)
-}
-
-/// Whether an answer or a number of the text is nearer to 0 or to infinity than 32 bits go.
-fn beyond(program: &Program, wanted: &Wanted) -> bool {
-    let outside = |x: &f64| x.is_finite() && *x != 0.0 && !(LEAST..MOST).contains(&x.abs());
-    let mut found = wanted.iter().any(|(_, value)| numbers(value).iter().any(outside));
-    let mut program = program.clone();
-    each_number(&mut program, &mut |x| found |= outside(x));
-    found
-}
-
-/// What the reference says of the program with numbers moved, several times.
-fn samples_of(program: &Program, wanted: &Wanted) -> Vec<Wanted> {
-    let sample = |nth: u64| {
-        let mut stream = seeded::Family::named("32 bits").stream(nth);
-        let mut part = || MOVED * (2.0 * stream.uniform() - 1.0);
-        let mut moved = program.clone();
-        each_number(&mut moved, &mut |x| *x *= 1.0 + part());
-        let ranges: Vec<Range> = moved.indices.iter().map(|index| index.range.clone()).collect();
-        for equation in &mut moved.equations {
-            for term in &mut equation.terms {
-                along_axes(&mut term.body, &ranges, &mut part);
-            }
-        }
-        for (goal, value) in wanted {
-            let (Some(tensor), Ok(value)) = (moved.tensors.get_mut(goal.0 as usize), value) else { continue };
-            let sum = tensor.combine == tensor_logic::program::Combine::Sum && tensor.kind == Kind::Real;
-            let shape: Option<Vec<usize>> =
-                tensor.places.iter().map(|place| place.domain.as_ref().map(|domain| domain.len())).collect();
-            let star = tensor.places.iter().any(|place| place.star);
-            let (Value::Dense(values), Some(shape)) = (&value[0], shape) else { continue };
-            if !sum || star || tensor.style != Style::Square {
-                continue;
-            }
-            let values = values.doubles();
-            if shape.iter().product::<usize>() == values.len() {
-                let by = values.iter().map(|x| if x.is_finite() { x * part() } else { 0.0 });
-                let span = tensor_logic::ast::Span::default();
-                tensor.given.push(Given::Array {
-                    fixed: vec![None; shape.len()],
-                    shape,
-                    values: by.collect(),
-                    span,
-                });
-            }
-        }
-        self::wanted(&moved)
-    };
-    (0..TIMES).map(sample).collect()
-}
-
-/// Moves what softmax and lnorm compare, each entry along an axis by another part: a large number that all have in
-/// common changes nothing, and takes digits.
-fn along_axes(expr: &mut Expr, ranges: &[Range], part: &mut dyn FnMut() -> f64) {
-    match expr {
-        Expr::Number(_) | Expr::Index(_) | Expr::Read(_) | Expr::Missing(_) => {}
-        Expr::Product(parts) | Expr::Terms(parts) | Expr::Plus(parts) => {
-            parts.iter_mut().for_each(|inner| along_axes(inner, ranges, part));
-        }
-        Expr::Quotient(a, b) | Expr::Power(a, b) => {
-            along_axes(a, ranges, part);
-            along_axes(b, ranges, part);
-        }
-        Expr::Negate(a) => along_axes(a, ranges, part),
-        Expr::Reduce(reduce) => along_axes(&mut reduce.body, ranges, part),
-        Expr::Call(call) => call.arguments.iter_mut().for_each(|inner| along_axes(inner, ranges, part)),
-        Expr::Axis(axis) => {
-            along_axes(&mut axis.argument, ranges, part);
-            let integers =
-                |index: &&IndexId| matches!(ranges[index.0 as usize], Range::Domain(Domain::Interval { .. }));
-            for index in axis.axes.iter().filter(integers) {
-                // 0 to 4, in turn.
-                let seven = IndexFn::Multiply(Box::new(IndexFn::Index(*index)), Box::new(whole(7)));
-                let turn = IndexFn::Remainder(Box::new(seven), Box::new(whole(5)));
-                let by = Expr::Product(vec![Expr::Number(part() / 4.0), Expr::Index(turn)]);
-                let argument = std::mem::replace(&mut axis.argument, Expr::Number(1.0));
-                axis.argument = Expr::Product(vec![argument, Expr::Plus(vec![Expr::Number(1.0), by])]);
-            }
-        }
-    }
-}
-
-fn whole(value: i64) -> IndexFn {
-    IndexFn::Const(Const::Int(value))
-}
-
-/// The program with numbers so near to 0 that exponentials and products of them fit.
-fn smaller(program: &Program) -> Program {
-    let mut result = program.clone();
-    each_number(&mut result, &mut |x| *x = if x.abs() > 1.0 { x.signum() } else { *x } / 8.0);
-    result
+    apart.map_or(Single::Same, Single::Apart)
 }
 
 /// A number of moderate size for one that is very large or very near to 0; for one without an inverse only if `all`.
@@ -363,7 +138,7 @@ fn what_32_bits_may_do_is_told_from_what_is_wrong() {
         let mut engine = |program: &Program, goal: TensorId| {
             let found = wanted(program).into_iter().find(|(id, _)| *id == goal).unwrap().1?;
             let by = if program.name(goal) == "Y" { by } else { 0.0 };
-            let moved: Vec<f64> = numbers(&Ok(found)).iter().map(|x| x + by).collect();
+            let moved: Vec<f64> = found[0].doubles().iter().map(|x| x + by).collect();
             Ok(vec![Value::Dense(moved.into())])
         };
         single(&program, &expected, &mut engine)
@@ -376,5 +151,7 @@ fn what_32_bits_may_do_is_told_from_what_is_wrong() {
     // What a step makes of a difference that is nearly 0 says nothing.
     let step = "A = [0.1, 0.2, -0.3]; Y = step(A[i])";
     assert!(matches!(verdict(step, -1.0), Single::Apart(_)), "{:?}", verdict(step, -1.0));
-    assert!(matches!(verdict("A = [1e-300]; Y = A[i]", 1.0), Single::Apart(_)));
+    // What is too large is anything, what is too small nearly 0.
+    assert!(matches!(verdict("A = [1e300]; Y = A[i]", 1e300), Single::Apart(_)));
+    assert!(matches!(verdict("A = [1e-300]; Y = A[i]", 1.0), Single::Differs(_)));
 }

@@ -207,6 +207,18 @@ fn same(found: &[Content], wanted: &[Content]) -> bool {
         })
 }
 
+/// A query of tensors of the included file: of the names with a capital letter, those of tensors have a number.
+fn with_prefix(query: &str) -> String {
+    let mut found = String::new();
+    for piece in query.split_inclusive(|letter: char| !letter.is_alphanumeric()) {
+        let tensor =
+            piece.starts_with(char::is_uppercase) && piece.contains(|letter: char| letter.is_ascii_digit());
+        found.push_str(if tensor { "Part_" } else { "" });
+        found.push_str(piece);
+    }
+    found
+}
+
 /// A random program is the same where all its statements are included, under their own names and as local ones.
 #[test]
 fn random_programs_are_the_same_from_another_file() {
@@ -228,8 +240,7 @@ fn random_programs_are_the_same_from_another_file() {
         let found = answers(&format!("@include(\"part.tl\")\n{queries}"), &[("part.tl", &shared)]);
         // Ranges hold in the file where they are declared: here the queries need them too.
         let ranges = moved.iter().filter(|line| line.starts_with(char::is_lowercase) && line.contains(" : "));
-        let prefixed =
-            |line: &String| if line.ends_with('?') { format!("Part_{line}") } else { line.clone() };
+        let prefixed = |line: &String| if line.ends_with('?') { with_prefix(line) } else { line.clone() };
         let local: Vec<String> = ranges.cloned().chain(kept.iter().map(prefixed)).collect();
         let apart = answers(&format!("@include(\"part.tl\")\n{}", local.join("\n")), &[("part.tl", &file)]);
         match wanted {

@@ -46,7 +46,7 @@ impl Generator<'_> {
     }
 
     /// A tensor of integer places alone.
-    fn of_integers(&mut self, rank: usize) -> Option<Known> {
+    pub(super) fn of_integers(&mut self, rank: usize) -> Option<Known> {
         let fits = |known: &&Known| known.places.len() == rank && !known.places.contains(&'S');
         let found: Vec<Known> = self.known.iter().filter(fits).cloned().collect();
         self.one(&found)
@@ -59,7 +59,7 @@ impl Generator<'_> {
     }
 
     /// An index that nobody else has.
-    fn fresh_index(&mut self, letter: &str) -> String {
+    pub(super) fn fresh_index(&mut self, letter: &str) -> String {
         self.next += 1;
         format!("{letter}{}", self.next)
     }

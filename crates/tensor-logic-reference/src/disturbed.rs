@@ -1,0 +1,245 @@
+//! Random arithmetic: every operation that rounds is off by some units of the last bit, so that what changes from one evaluation
+//! to the next is what hangs on rounding.
+//!
+//! Enter at [`Disturbed`]. A sum is off by a part of what it adds, not of what is left, as it may be in another order. What is
+//! exact stays exact: small whole numbers, halves and quarters as long as the bits hold them with some to spare. A sum that is 0
+//! but for rounding is now and then just 0, so that it is not always there. A product of which some factors together leave the
+//! range, in whatever order, is anything.
+
+use std::cell::Cell;
+
+use super::number::{Number, Slope};
+use tensor_logic_core::function::{Function, power};
+
+thread_local! {
+    /// Which disturbances these are.
+    static SEED: Cell<u64> = const { Cell::new(1) };
+    /// The state of the disturbance.
+    static STATE: Cell<u64> = const { Cell::new(1) };
+}
+
+/// The disturbances that follow are others.
+pub(super) fn begin(seed: u64) {
+    SEED.with(|own| own.set(seed));
+    restart(0);
+}
+
+/// The disturbances that follow are those that followed the last time: operations of a round are off as they were in the round
+/// before, so that what comes to rest does.
+fn restart(part: u64) {
+    let seed = SEED.with(Cell::get).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let state = seed.wrapping_add(part.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    STATE.with(|own| own.set(state | 1));
+    for _ in 0..4 {
+        Drawn::new();
+    }
+}
+
+/// What one operation draws: as much, whatever comes of it.
+#[derive(Clone, Copy)]
+struct Drawn(u64);
+
+impl Drawn {
+    /// The next 64 random bits, by xorshift.
+    fn new() -> Drawn {
+        STATE.with(|state| {
+            let mut x = state.get();
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            state.set(x);
+            Drawn(x.wrapping_mul(0x2545_f491_4f6c_dd1d))
+        })
+    }
+
+    /// A random number from -1 to 1.
+    fn part(self) -> f64 {
+        (self.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+
+    /// One of three: of every four evaluations the same one throughout in three, so that each is met by all elements.
+    fn third(self) -> u64 {
+        match SEED.with(Cell::get) % 4 {
+            3 => (self.0 & 0x7ff) % 3,
+            always => always,
+        }
+    }
+}
+
+/// By so many units an operation is off at most: sums of a few dozen in any order.
+const UNITS: f64 = 16.0;
+/// So many bits are left for sums: those of up to two to this of exact numbers are exact in every order.
+const SPARE: i32 = 6;
+
+/// A number that is kept with so many bits, its exponent below `RANGE`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Disturbed<const BITS: i32, const RANGE: i32> {
+    value: f64,
+    /// What was added to make it, without signs.
+    mass: f64,
+    /// The exponents of the largest and of the smallest product of some of its factors.
+    reach: (f64, f64),
+}
+
+/// The exponent of a number; 0 has none.
+fn exponent(x: f64) -> Option<i32> {
+    (x != 0.0 && x.is_finite()).then(|| x.abs().log2().floor() as i32)
+}
+
+/// The exponent of the last bit that is set; 0 has none.
+fn last_bit(x: f64) -> Option<i32> {
+    exponent(x)?;
+    let (stored, mantissa) = ((x.to_bits() >> 52 & 0x7ff) as i32, x.to_bits() & ((1 << 52) - 1));
+    let (lowest, mantissa) =
+        if stored == 0 { (-1074, mantissa) } else { (stored - 1075, mantissa | 1 << 52) };
+    Some(lowest + mantissa.trailing_zeros() as i32)
+}
+
+/// How many bits a number has from its first to its last.
+fn length(x: f64) -> i32 {
+    exponent(x).zip(last_bit(x)).map_or(0, |(first, last)| first - last + 1)
+}
+
+/// The exponents above and below 0 that a number has by itself.
+fn alone(x: f64) -> (f64, f64) {
+    let size = if x != 0.0 && x.is_finite() { x.abs().log2() } else { 0.0 };
+    (size.max(0.0), size.min(0.0))
+}
+
+impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
+    const UNIT: f64 = 1.0 / (1_u64 << BITS) as f64;
+
+    /// A result that is off by up to [`UNITS`] of units of `size`.
+    fn off(value: f64, size: f64) -> f64 {
+        let drawn = Drawn::new();
+        if !value.is_finite() || !size.is_finite() {
+            return value;
+        }
+        let most = UNITS * Self::UNIT * size;
+        // Rounding alone makes it differ from 0, or does not.
+        if value.abs() <= most && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
+    }
+
+    /// A result with these factors: anything, where some of them leave the range.
+    fn within(value: f64, reach: (f64, f64)) -> Self {
+        let (drawn, (up, down)) = (Drawn::new(), reach);
+        if up <= f64::from(RANGE) && down >= f64::from(-RANGE) {
+            return Disturbed { value, mass: value.abs(), reach };
+        }
+        let value = match drawn.third() {
+            0 => 0.0,
+            // What is too small alone is 0, or is not.
+            _ if up <= f64::from(RANGE) => value,
+            1 => f64::INFINITY.copysign(value),
+            _ => f64::NAN,
+        };
+        Disturbed { value, mass: value.abs(), reach }
+    }
+
+    fn plain(value: f64) -> Self {
+        Self::within(value, alone(value))
+    }
+}
+
+impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
+    fn new(value: f64) -> Self {
+        let kept = Self::off(value, if length(value) <= BITS { 0.0 } else { value.abs() / UNITS });
+        // What is given in 64 bits is there, however large or small.
+        if BITS == 53 { Self::with(kept, None) } else { Self::plain(kept) }
+    }
+    fn variable(value: f64) -> Self {
+        Self::new(value)
+    }
+    fn begin_round(component: u64) {
+        restart(component + 1);
+    }
+    fn value(self) -> f64 {
+        self.value
+    }
+    fn slope(self) -> Slope {
+        None
+    }
+    fn with(value: f64, _: Slope) -> Self {
+        Disturbed { value, mass: value.abs(), reach: alone(value) }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let (a, b, value) = (self.value, other.value, self.value + other.value);
+        let parts = [a, b, value];
+        let first = parts.into_iter().filter_map(exponent).max();
+        let last = parts.into_iter().filter_map(last_bit).min();
+        let exact = first.zip(last).is_none_or(|(first, last)| first - last < BITS - SPARE);
+        // In another order, all of what was added may stand on one side of what is left.
+        let mass = self.mass + other.mass;
+        let value = Self::off(value, if exact { 0.0 } else { mass });
+        let up = self.reach.0.max(other.reach.0);
+        match up > f64::from(RANGE) && !value.is_finite() {
+            // Two that overflow may not do so together.
+            true if value.is_nan() && !a.is_nan() && !b.is_nan() => Self::within(value, (up, 0.0)),
+            true => Disturbed { value, mass, reach: (up, 0.0) },
+            false => Disturbed { mass, ..Self::plain(value) },
+        }
+    }
+
+    fn times(self, other: Self) -> Self {
+        let value = self.value * other.value;
+        let reach = (self.reach.0 + other.reach.0, self.reach.1 + other.reach.1);
+        let exact = length(self.value) + length(other.value) <= BITS;
+        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+    }
+
+    fn over(self, other: Self) -> Self {
+        // A 0 has no sign: -0 + 0 is 0.
+        let (a, b) = (self.value, other.value + 0.0);
+        let value = a / b;
+        if b == 0.0 || !value.is_finite() {
+            // Summed before it is divided, it may stay below.
+            let overflows = b != 0.0 && a.is_finite();
+            let up = if overflows { f64::INFINITY } else { self.reach.0 };
+            return Disturbed { reach: (up, self.reach.1), ..Self::with(value, None) };
+        }
+        // The divisor may be taken as a factor, if it has an inverse.
+        let reach = match (1.0 / b).is_finite() {
+            true => (self.reach.0 - other.reach.1, self.reach.1 - other.reach.0),
+            false => (self.reach.0.max(alone(value).0), self.reach.1.min(alone(value).1)),
+        };
+        let exact = length(value) + length(b) <= BITS && value * b == a;
+        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+    }
+
+    fn power(self, exponent: Self) -> Self {
+        let (a, n) = (self.value, exponent.value);
+        let value = power(a, n);
+        if n == 0.0 {
+            return Self::new(1.0);
+        }
+        if n.fract() == 0.0 && (1.0..=8.0).contains(&n) {
+            return (1..n as u32).fold(self, |product, _| product.times(self));
+        }
+        let most = self.reach.0.max(-self.reach.1) * n.abs();
+        Self::within(Self::off(value, value.abs()), if most.is_finite() { (most, -most) } else { (0.0, 0.0) })
+    }
+
+    fn apply(function: &Function, arguments: &[Self]) -> Self {
+        let values: Vec<f64> = arguments.iter().map(|argument| argument.value).collect();
+        let value = function.value(&values);
+        let exact = matches!(
+            function,
+            Function::Step
+                | Function::Relu
+                | Function::Abs
+                | Function::Sign
+                | Function::Floor
+                | Function::Max
+                | Function::Min
+        );
+        // An exponential may be beyond all numbers in one precision only.
+        let most = std::f64::consts::LN_2 * f64::from(RANGE);
+        let reach = match (function, values.first()) {
+            (Function::Exp, Some(x)) if *x > most => (f64::INFINITY, 0.0),
+            (Function::Exp, Some(x)) if *x < -most => (0.0, f64::NEG_INFINITY),
+            _ => alone(value),
+        };
+        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+    }
+}

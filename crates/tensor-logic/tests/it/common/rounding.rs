@@ -1,0 +1,215 @@
+//! What hangs on rounding is told from what differs, element by element: by the reference in random arithmetic.
+//!
+//! Every operation that rounds is off there by some units of the precision in use ([`Reference::disturbed`]), in each of
+//! several evaluations by others. What an engine says of an element may be as far from the exact value as these evaluations
+//! scatter, and no further; a tuple may be missing or more where it is in some of them only; and it may refuse where one of
+//! them does. What the reference refuses it may answer, if no number in place of what is refused makes another answer. What exact numbers decide does not scatter, and neither does what is far from a decision.
+
+use std::collections::BTreeMap;
+
+use tensor_logic::engine::{Engine, Request, Tuples, Value};
+use tensor_logic::error::{Code, Refusal};
+use tensor_logic::program::{Component, Given, Program, Role, Style, TensorId};
+use tensor_logic::reference::{Kept, Reference};
+use tensor_logic::value::Tuple;
+
+use super::engines::value_difference;
+
+/// How often. One that goes either way is seen to go both but for one in some hundred.
+const TIMES: u64 = 16;
+/// So many times the scatter: operations are off by parts of what they may be off by.
+const SCATTER: f64 = 2.0;
+/// What scatters by more than this part of a number is decided by rounding.
+const ILL: f64 = 1e-2;
+/// Rounds that do not rest in so many do not.
+const ROUNDS: u64 = 1000;
+
+/// What is said of one tensor.
+pub(crate) type Answer = Result<Vec<Value>, Refusal>;
+
+/// How an answer stands to the exact one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Judged {
+    /// As near as numbers of that precision are.
+    Near,
+    /// Nothing can be said, and why.
+    Open(&'static str),
+    Differs,
+}
+
+impl Judged {
+    /// The worse of two.
+    fn and(self, other: Judged) -> Judged {
+        match (self, other) {
+            (Judged::Differs, _) | (_, Judged::Differs) => Judged::Differs,
+            (Judged::Near, other) => other,
+            (open, _) => open,
+        }
+    }
+}
+
+/// What the reference says of a tensor in random arithmetic.
+pub(crate) struct Scattered<'a> {
+    request: Request<'a>,
+    goal: TensorId,
+    /// Several times.
+    pub(crate) samples: Vec<Answer>,
+}
+
+impl<'a> Scattered<'a> {
+    pub(crate) fn new(request: Request<'a>, goal: TensorId, kept: Kept) -> Scattered<'a> {
+        let mut program = request.program.clone();
+        program.settings.rounds = program.settings.rounds.min(ROUNDS);
+        let within = Request { program: &program, ..request };
+        let sample = |seed| Reference::default().disturbed(&within, &[goal], kept, seed);
+        let samples = (1..=TIMES).map(sample).collect();
+        Scattered { request, goal, samples }
+    }
+
+    /// Whether a tensor that the reference refuses is not needed: whatever numbers stand in its place, the answer is this one.
+    fn needs_not(&self, refusal: &Refusal, found: &[Value]) -> bool {
+        let program = self.request.program;
+        let of = program.equations.iter().find(|equation| equation.head_span == refusal.span);
+        let component =
+            of.and_then(|of| program.components.iter().find(|own| own.tensors.contains(&of.tensor)));
+        let Some(component) = component else { return false };
+        let square = component.tensors.iter().all(|id| program.tensor(*id).style == Style::Square);
+        square
+            && (1..=TIMES).all(|seed| {
+                let program = with_numbers(program, component, seed);
+                let request = Request { program: &program, ..self.request };
+                let again = Reference::default().values(&request, &[self.goal]);
+                again.is_ok_and(|again| value_difference(&found[0], &again[0]).is_none())
+            })
+    }
+}
+
+/// The program where some numbers stand in place of what a component computes.
+fn with_numbers(program: &Program, component: &Component, seed: u64) -> Program {
+    let mut stream = seeded::Family::named("numbers in place").stream(seed);
+    let mut program = program.clone();
+    for id in &component.tensors {
+        let tensor = &mut program.tensors[id.0 as usize];
+        let shape = tensor.sizes();
+        let count = shape.iter().product::<usize>();
+        let values: Vec<f64> = (0..count).map(|_| 8.0 * stream.uniform() - 4.0).collect();
+        let span = tensor.span;
+        tensor.role = Role::Data;
+        tensor.given =
+            vec![Given::Array { fixed: vec![None; shape.len()], shape, values: values.into(), span }];
+    }
+    let own = |id: &TensorId| component.tensors.contains(id);
+    program.components.retain(|other| !other.tensors.iter().any(own));
+    program
+}
+
+/// Whether two refusals are the same one.
+fn is_same(a: &Refusal, b: &Refusal) -> bool {
+    a.code == b.code && a.span == b.span
+}
+
+const REFUSED: Judged = Judged::Open("whether it is refused hangs on rounding");
+
+/// What is to be said of an answer, where the exact one is this, and what is known of it in random arithmetic. Numbers that differ
+/// by less than `near`, as parts of the larger one or of 1, are the same.
+pub(crate) fn judged(
+    found: &Answer,
+    wanted: &Answer,
+    scattered: Option<&Scattered<'_>>,
+    near: f64,
+) -> Judged {
+    let samples = scattered.map_or(&[][..], |scattered| &scattered.samples);
+    let (found, wanted) = match (found, wanted) {
+        (Err(found), Err(wanted)) if is_same(found, wanted) => return Judged::Near,
+        (Ok(found), Ok(wanted)) => (&found[0], &wanted[0]),
+        (Err(found), _) => {
+            let refused = samples.iter().any(|sample| sample.as_ref().is_err_and(|own| is_same(own, found)));
+            return if refused { REFUSED } else { Judged::Differs };
+        }
+        (Ok(found), Err(wanted)) => {
+            let needless = || scattered.is_some_and(|scattered| scattered.needs_not(wanted, found));
+            let answered = samples.iter().any(Result::is_ok);
+            return match (answered, wanted.code == Code::Divergence && needless()) {
+                (true, _) => REFUSED,
+                (_, true) => Judged::Near,
+                _ => Judged::Differs,
+            };
+        }
+    };
+    numbers(found, wanted, samples, near)
+}
+
+/// The same of numbers.
+pub(crate) fn numbers(found: &Value, wanted: &Value, samples: &[Answer], near: f64) -> Judged {
+    let values: Vec<&Value> = samples.iter().filter_map(|sample| Some(&sample.as_ref().ok()?[0])).collect();
+    let elements = match (found, wanted) {
+        (Value::Tuples(found), Value::Tuples(wanted)) => of_tuples(found, wanted, &values, near),
+        (Value::Tuples(_), _) | (_, Value::Tuples(_)) => return Judged::Differs,
+        (found, wanted) => {
+            let (found, wanted) = (found.doubles(), wanted.doubles());
+            if found.len() != wanted.len() {
+                return Judged::Differs;
+            }
+            let values: Vec<_> = values.iter().map(|value| value.doubles()).collect();
+            let element = |at: usize| {
+                let own: Vec<f64> = values.iter().filter_map(|values| values.get(at).copied()).collect();
+                number(found[at], wanted[at], &own, near)
+            };
+            (0..found.len()).map(element).fold(Judged::Near, Judged::and)
+        }
+    };
+    match elements {
+        // Which of the samples would have been this one is not known.
+        Judged::Differs if values.len() < samples.len() => REFUSED,
+        judged => judged,
+    }
+}
+
+fn of_tuples(found: &Tuples, wanted: &Tuples, samples: &[&Value], near: f64) -> Judged {
+    let by_tuple = |tuples: &Tuples| -> BTreeMap<Tuple, f64> {
+        tuples.tuples.iter().cloned().zip(tuples.values.iter().copied()).collect()
+    };
+    let (found, wanted) = (by_tuple(found), by_tuple(wanted));
+    let samples: Vec<BTreeMap<Tuple, f64>> = samples
+        .iter()
+        .filter_map(|sample| match sample {
+            Value::Tuples(tuples) => Some(by_tuple(tuples)),
+            _ => None,
+        })
+        .collect();
+    let mut all: Vec<&Tuple> = found.keys().chain(wanted.keys()).collect();
+    all.sort();
+    all.dedup();
+    let element = |tuple: &Tuple| {
+        let own: Vec<f64> = samples.iter().filter_map(|sample| sample.get(tuple).copied()).collect();
+        let open = Judged::Open("whether a tuple is there hangs on rounding");
+        match (found.get(tuple), wanted.get(tuple)) {
+            (Some(found), Some(wanted)) => number(*found, *wanted, &own, near),
+            (None, _) if own.len() < samples.len() => open,
+            (Some(found), None) => match own.split_first() {
+                Some((first, rest)) => open.and(number(*found, *first, rest, near)),
+                None => Judged::Differs,
+            },
+            _ => Judged::Differs,
+        }
+    };
+    all.into_iter().map(element).fold(Judged::Near, Judged::and)
+}
+
+fn number(found: f64, wanted: f64, samples: &[f64], near: f64) -> Judged {
+    let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+    let gap = (found - wanted).abs();
+    if same(found, wanted) || gap <= near * found.abs().max(wanted.abs()).max(1.0) {
+        return Judged::Near;
+    }
+    let scatter =
+        samples.iter().map(|sample| if same(*sample, wanted) { 0.0 } else { (sample - wanted).abs() });
+    let scatter =
+        scatter.fold(0.0, |most: f64, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) });
+    match (scatter.is_finite(), gap <= SCATTER * scatter) {
+        (false, _) => Judged::Open("a number that is none, or too large, hangs on rounding"),
+        (true, true) if scatter <= ILL * wanted.abs().max(1.0) => Judged::Near,
+        (true, true) => Judged::Open("a step or a difference hangs on rounding"),
+        (true, false) => Judged::Differs,
+    }
+}
