@@ -183,6 +183,54 @@ fn results_do_not_depend_on_the_threads() {
     }
 }
 
+/// Steps of recurrent learners: small operations, which threads share while they are awake.
+#[test]
+fn learning_does_not_depend_on_the_threads() {
+    let cell = (include_str!("../../programs/learner-cell.tl"), ["Units", "Aux"].as_slice());
+    let lstm = (include_str!("../../programs/learner-lstm.tl"), ["Units"].as_slice());
+    for (text, sizes) in [cell, lstm] {
+        let mut notebook = tensor_logic::notebook::Notebook::new(text);
+        sizes.iter().for_each(|name| notebook.set(name, 13.0));
+        let (steps, strings) = (5_i64, 700_i64);
+        notebook.set("Steps", steps as f64);
+        notebook.set("Strings", strings as f64);
+        let all = (0..strings).flat_map(|s| (0..steps).map(move |t| [s, t, (s * 7 + t * t) % 2]));
+        notebook.relation("Token", all.clone());
+        notebook.relation("Target", all.filter(|[s, t, _]| (s + t) % 5 > 0));
+        let program = notebook.core().unwrap_or_else(|reports| panic!("{reports:?}"));
+        let at = program.tensors.iter().position(|tensor| tensor.name == "Loss").unwrap();
+        let goal = TensorId(at as u32);
+        let adjoint = tensor_logic::gradient::adjoint(&program, goal, &program.learnable(goal));
+        let goals: Vec<TensorId> =
+            std::iter::once(goal).chain(adjoint.gradients.iter().flatten().copied()).collect();
+        assert!(goals.len() > 5);
+        let budget = Budget { tuples: 1 << 20, bytes: 1 << 30 };
+        let bits = |threads: usize, precision: Precision| -> Vec<Vec<u64>> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut fast = Fast::default().with_precision(precision);
+            let mut parameters = tensor_logic::start::all_start_values(&program);
+            let mut found = Vec::new();
+            // The first time steps are described, then they are done again.
+            for _ in 0..4 {
+                for values in parameters.values_mut() {
+                    *values = std::sync::Arc::new(values.iter().map(|value| 1.25 * value + 0.01).collect());
+                }
+                let request = Request { program: &adjoint.program, parameters: &parameters, budget };
+                let values = pool.install(|| fast.values(&request, &goals)).unwrap();
+                found
+                    .extend(values.iter().map(|value| value.doubles().iter().map(|x| x.to_bits()).collect()));
+            }
+            found
+        };
+        for precision in [Precision::Double, Precision::Single] {
+            let one = bits(1, precision);
+            for threads in [2, 3] {
+                assert!(one == bits(threads, precision), "{threads} threads, {precision:?}\n{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn parameters_change_and_nothing_else_is_made_anew() {
     let text = "i, j : 3\nR(0, 1); R(1, 2)\nW[j] ~ ones()\nY[i] = R(i, j) W[j]";
