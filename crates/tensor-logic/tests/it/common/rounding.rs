@@ -109,7 +109,7 @@ fn with_numbers(program: &Program, component: &Component, seed: u64) -> Program 
             }
             Style::Round => {
                 let mut facts = Facts { arity: shape.len(), ..Facts::default() };
-                for at in (0..count).filter(|at| (*at as u64 + seed) % 3 > 0) {
+                for at in (0..count).filter(|at| !(*at as u64 + seed).is_multiple_of(3)) {
                     facts.push(&element(&domains, at), number(), Some(span));
                 }
                 Given::Facts(Arc::new(facts))
