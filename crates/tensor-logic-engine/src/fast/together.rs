@@ -12,6 +12,7 @@ use super::rows::{Rows, Tag};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::linear::{linear, solve};
+use crate::presence::extent;
 use crate::program::{IndexFn, IndexId};
 use crate::value::{Const, Domain};
 
@@ -141,8 +142,13 @@ impl Machine {
             let at = indices.iter().position(|other| other == index).unwrap_or(0);
             Term::variable(u32::try_from(at).unwrap_or(0))
         };
+        // Symbols are equal or not, and no number says which.
+        let given = values.given.iter().map(|(_, domain)| domain);
+        let mut domains = given.chain(values.fixed.iter().map(|(_, domain, _)| domain));
+        let numbers = domains.all(|domain| extent(domain).is_some());
         let difference = IndexFn::Subtract(Box::new(a.clone()), Box::new(b.clone()));
         if sign == Comparison::Equal
+            && numbers
             && let Some((terms, constant)) = linear(&difference)
         {
             let has = |own: &IndexId| terms.iter().any(|(index, times)| index == own && *times != 0);

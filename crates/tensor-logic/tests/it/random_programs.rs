@@ -319,6 +319,8 @@ const ONCE_DIFFERENT: &[&str] = &[
     "R(1, 0); P(0, 1); Q(0, 0)
      S[k, j.] = softmax(R[j, i] + P[j, k] | not P(n, k), (n j) == 0) P(k, j)
      T(j.) += lnorm(Q(1, z) P(j, i) + R[j, i] | not P(n, k), (n j) == 0) P(k, j)",
+    // The fast one, relations listed: an equation of two symbols was solved as one of numbers.
+    "B = [1, 2]; C(Cal, Cal); C(Ann, Cal); Y[w] = (C(w, y) B[k] | w == y); Z[w] or= (C(w, y) B[0] | y == w)",
 ];
 
 #[test]

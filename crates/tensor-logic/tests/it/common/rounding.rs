@@ -3,15 +3,17 @@
 //! Every operation that rounds is off there by some units of the precision in use ([`Reference::disturbed`]), in each of
 //! several evaluations by others. What an engine says of an element may be as far from the exact value as these evaluations
 //! scatter, and no further; a tuple may be missing or more where it is in some of them only; and it may refuse where one of
-//! them does. What the reference refuses it may answer, if no number in place of what is refused makes another answer. What exact numbers decide does not scatter, and neither does what is far from a decision.
+//! them does. What the reference refuses it may answer, if no number in place of what is refused makes another answer. What
+//! exact numbers decide does not scatter, and neither does what is far from a decision.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tensor_logic::engine::{Engine, Request, Tuples, Value};
 use tensor_logic::error::{Code, Refusal};
-use tensor_logic::program::{Component, Given, Program, Role, Style, TensorId};
+use tensor_logic::program::{Component, Facts, Given, Program, Role, Style, TensorId};
 use tensor_logic::reference::{Kept, Reference};
-use tensor_logic::value::Tuple;
+use tensor_logic::value::{Domain, Tuple, element};
 
 use super::engines::value_difference;
 
@@ -73,8 +75,12 @@ impl<'a> Scattered<'a> {
         let component =
             of.and_then(|of| program.components.iter().find(|own| own.tensors.contains(&of.tensor)));
         let Some(component) = component else { return false };
-        let square = component.tensors.iter().all(|id| program.tensor(*id).style == Style::Square);
-        square
+        // Of a relation the places must say which tuples there may be.
+        let known = |id: &TensorId| {
+            let tensor = program.tensor(*id);
+            tensor.style == Style::Square || tensor.places.iter().all(|place| place.domain.is_some())
+        };
+        component.tensors.iter().all(known)
             && (1..=TIMES).all(|seed| {
                 let program = with_numbers(program, component, seed);
                 let request = Request { program: &program, ..self.request };
@@ -90,13 +96,25 @@ fn with_numbers(program: &Program, component: &Component, seed: u64) -> Program 
     let mut program = program.clone();
     for id in &component.tensors {
         let tensor = &mut program.tensors[id.0 as usize];
-        let shape = tensor.sizes();
+        let domains: Vec<Domain> = tensor.places.iter().filter_map(|place| place.domain.clone()).collect();
+        let shape: Vec<usize> = domains.iter().map(Domain::len).collect();
         let count = shape.iter().product::<usize>();
-        let values: Vec<f64> = (0..count).map(|_| 8.0 * stream.uniform() - 4.0).collect();
         let span = tensor.span;
+        let mut number = || 8.0 * stream.uniform() - 4.0;
         tensor.role = Role::Data;
-        tensor.given =
-            vec![Given::Array { fixed: vec![None; shape.len()], shape, values: values.into(), span }];
+        tensor.given = vec![match tensor.style {
+            Style::Square => {
+                let values: Vec<f64> = (0..count).map(|_| number()).collect();
+                Given::Array { fixed: vec![None; shape.len()], shape, values: values.into(), span }
+            }
+            Style::Round => {
+                let mut facts = Facts { arity: shape.len(), ..Facts::default() };
+                for at in (0..count).filter(|at| !(*at as u64 + seed).is_multiple_of(3)) {
+                    facts.push(&element(&domains, at), number(), Some(span));
+                }
+                Given::Facts(Arc::new(facts))
+            }
+        }];
     }
     let own = |id: &TensorId| component.tensors.contains(id);
     program.components.retain(|other| !other.tensors.iter().any(own));
