@@ -76,10 +76,14 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
     Ok(result)
 }
 
+/// Masks of more entries are not looked through.
+const LOOKED: usize = 1 << 22;
+
 /// Whether tuples alone decide what is present, and all of it is.
 fn is_full(machine: &Machine, mask: &Block) -> bool {
     let truths = mask.array();
-    machine.is_structure(&truths)
+    truths.len() <= LOOKED
+        && machine.is_structure(&truths)
         && machine.computed_once(&truths).numbers::<f64>().iter().all(|there| *there != 0.0)
 }
 

@@ -40,16 +40,20 @@ pub(crate) fn dropped(program: &mut Program) {
 /// The relations that have every tuple, as far as facts and simple rules tell.
 fn full(program: &Program) -> BTreeSet<TensorId> {
     let mut full = BTreeSet::new();
+    let adds = |id: TensorId| {
+        program.equations.iter().filter(|equation| equation.tensor == id).all(|own| adds(program, own))
+    };
     for (id, tensor) in (0..).map(TensorId).zip(&program.tensors) {
-        if may(tensor) && given(tensor) {
+        if may(tensor) && given(tensor) && adds(id) {
             full.insert(id);
         }
     }
     for component in &program.components {
         let plain = matches!(component.class, Class::Plain);
         for equation in component.equations.iter().filter(|_| plain).map(|at| program.equation(*at)) {
-            if may(program.tensor(equation.tensor)) && makes(program, &full, equation) {
-                full.insert(equation.tensor);
+            let id = equation.tensor;
+            if may(program.tensor(id)) && makes(program, &full, equation) && adds(id) {
+                full.insert(id);
             }
         }
     }
@@ -73,7 +77,7 @@ fn may(tensor: &Tensor) -> bool {
             .is_some()
 }
 
-/// Whether the facts are all there.
+/// Whether the facts are all there, and take nothing away.
 fn given(tensor: &Tensor) -> bool {
     let count = |given: &Given| match given {
         Given::Facts(facts) => facts.count,
@@ -87,6 +91,7 @@ fn given(tensor: &Tensor) -> bool {
     }
     let domains = tensor.domains();
     let mut seen = vec![false; most];
+    let mut takes = false;
     for given in tensor.given.iter().filter(|given| !matches!(given, Given::Array { .. })) {
         given.each(&domains, |tuple, value| {
             let mut places = tuple.iter().zip(&domains);
@@ -95,9 +100,10 @@ fn given(tensor: &Tensor) -> bool {
             if let Some(slot) = found.and_then(|found| seen.get_mut(found)) {
                 *slot |= value > 0.0;
             }
+            takes |= value < 0.0;
         });
     }
-    seen.iter().all(|seen| *seen)
+    !takes && seen.iter().all(|seen| *seen)
 }
 
 /// Whether an equation makes every tuple.
@@ -110,6 +116,24 @@ fn makes(program: &Program, full: &BTreeSet<TensorId>, equation: &Equation) -> b
         !again && place.domain.as_ref() == range && range.is_some()
     });
     whole && equation.terms.iter().any(|term| always(program, full, term))
+}
+
+/// Whether an equation takes nothing away: a tuple is there where the sum of all that is contributed is above 0.
+fn adds(program: &Program, equation: &Equation) -> bool {
+    equation.terms.iter().all(|term| is_never_below(program, &term.body))
+}
+
+/// Whether a value is 0 or above, whatever is read.
+fn is_never_below(program: &Program, expr: &Expr) -> bool {
+    let all = |parts: &[Expr]| parts.iter().all(|part| is_never_below(program, part));
+    match expr {
+        Expr::Number(number) => *number >= 0.0,
+        Expr::Read(read) => program.tensor(read.tensor).kind == Kind::Bool,
+        Expr::Product(parts) | Expr::Plus(parts) | Expr::Terms(parts) => all(parts),
+        Expr::Quotient(a, b) => is_never_below(program, a) && is_never_below(program, b),
+        Expr::Reduce(reduce) => is_never_below(program, &reduce.body),
+        _ => false,
+    }
 }
 
 /// Whether a term has a value above 0 under every binding.
