@@ -296,7 +296,7 @@ const ONCE_DIFFERENT: &[&str] = &[
     // A relation of which more is taken away than there is was taken for one that has all tuples.
     "i : 3; R(0); R(1); R(2); B(i) = R(i) - 2 R(i); N[i] = 2 B(i)",
     "i : 3; R(0); R(1); R(2); R(i) = -2 S(i); S(1); N[i] = 2 R(i)",
-    "i : 3; R(0); R(1); R(2); B(i) = R(i); B(i) += -S(i); S(0); N[i] = R(i) + B(i)",
+    "i : 3; R(0); R(1); R(2); B(i) += R(i); B(i) += -S(i); S(0); N[i] = R(i) + B(i)",
     "i : 2; R(0) = 1; R(1) = 1; R(0) = -1; N[i] = 3 R(i)",
     // What softmax is taken of became a number without an index, because the relation has all tuples.
     "j : 2\nR(0)\nR(1)\nS(1, 0, 1)\nY[j.] = softmax(R(j)) S(j, i, k)",
