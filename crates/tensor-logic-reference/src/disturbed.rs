@@ -1,5 +1,6 @@
 //! Random arithmetic: every operation that rounds is off by some units of the last bit, so that what changes from one evaluation
-//! to the next is what hangs on rounding.
+//! to the next is what hangs on rounding (Vignes 1993, A stochastic arithmetic for reliable scientific computation; Parker 1997,
+//! Monte Carlo arithmetic).
 //!
 //! Enter at [`Disturbed`]. A sum is off by a part of what it adds, not of what is left, as it may be in another order. What is
 //! exact stays exact: small whole numbers, halves and quarters as long as the bits hold them with some to spare. A sum that is 0
