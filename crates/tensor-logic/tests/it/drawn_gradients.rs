@@ -97,7 +97,9 @@ fn disagreement(
     let found = slopes(&mut Auto::new(Box::new(Fast::with_storage(storage))), of, parameters);
     let (wanted, found) = match (wanted, found) {
         // What the reference cannot hold or bring to rest says nothing of the engine.
-        (Err(wanted), _) if matches!(wanted.code, Code::TooLarge | Code::Divergence) => return None,
+        (Err(wanted), _) if matches!(wanted.code, Code::Budget | Code::TooLarge | Code::Divergence) => {
+            return None;
+        }
         (Err(wanted), Err(found)) if wanted.code == found.code => return None,
         (Ok((value, _)), _) if !value.is_finite() => return None,
         // An adjoint may have more tuples than what it is of.
