@@ -7,9 +7,11 @@
 //! exact numbers decide does not scatter, and neither does what is far from a decision.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use tensor_logic::engine::{Engine, Request, Tuples, Value};
+use tensor_logic::engine::{Engine, Request, Stop, Tuples, Value, is_interrupted};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::program::{Component, Facts, Given, Program, Role, Style, TensorId};
 use tensor_logic::reference::{Kept, Reference};
@@ -25,6 +27,8 @@ const SCATTER: f64 = 2.0;
 const ILL: f64 = 1e-2;
 /// Rounds that do not rest in so many do not.
 const ROUNDS: u64 = 1000;
+/// All evaluations together take no longer.
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// What is said of one tensor.
 pub(crate) type Answer = Result<Vec<Value>, Refusal>;
@@ -63,9 +67,25 @@ impl<'a> Scattered<'a> {
         let mut program = request.program.clone();
         program.settings.rounds = program.settings.rounds.min(ROUNDS);
         let within = Request { program: &program, ..request };
-        let sample = |seed| Reference::default().disturbed(&within, &[goal], kept, seed);
+        // It is the engines that must end: loops over all there is take as long as they take, and this many times.
+        let late = Arc::new(AtomicBool::new(false));
+        let (ended, end) = mpsc::channel::<()>();
+        let timer = Arc::clone(&late);
+        std::thread::spawn(move || {
+            if end.recv_timeout(LONGEST) == Err(mpsc::RecvTimeoutError::Timeout) {
+                timer.store(true, Ordering::Relaxed);
+            }
+        });
+        let sample =
+            |seed| Reference::stopping(Stop::when(Arc::clone(&late))).disturbed(&within, &[goal], kept, seed);
         let samples = (1..=TIMES).map(sample).collect();
+        drop(ended);
         Scattered { request, goal, samples }
+    }
+
+    /// Whether there was no time for it.
+    fn is_late(&self) -> bool {
+        self.samples.iter().any(|sample| sample.as_ref().is_err_and(is_interrupted))
     }
 
     /// Whether a tensor that the reference refuses is not needed: whatever numbers stand in its place, the answer is this one.
@@ -137,6 +157,9 @@ pub(crate) fn judged(
     near: f64,
 ) -> Judged {
     let samples = scattered.map_or(&[][..], |scattered| &scattered.samples);
+    if scattered.is_some_and(Scattered::is_late) {
+        return Judged::Open("random arithmetic takes too long");
+    }
     let (found, wanted) = match (found, wanted) {
         (Err(found), Err(wanted)) if is_same(found, wanted) => return Judged::Near,
         (Ok(found), Ok(wanted)) => (&found[0], &wanted[0]),
