@@ -307,9 +307,11 @@ impl Machine {
         let Some(rows) = &support.rows else {
             let blocks: Result<Vec<Block>> =
                 all.iter().map(|factor| self.factor(scope.node, *factor, inner)).collect();
-            let order: Vec<Dim> = scope.own.iter().map(|index| Dim::of(*index)).collect();
-            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale: constant };
-            let block = contract(self, blocks?, what)?;
+            let (blocks, order) =
+                (blocks?, scope.own.iter().map(|index| Dim::of(*index)).collect::<Vec<_>>());
+            let scale = constant * self.repeated(&blocks, &drop);
+            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale };
+            let block = contract(self, blocks, what)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
         let factors = Factors { all: &all, indices: &indices, summed: &summed };
@@ -331,6 +333,12 @@ impl Machine {
             self.suspect(scope.node, &folded.block, Doubt::NotFinite);
         }
         Ok(folded)
+    }
+
+    /// How often blocks are summed along dimensions that none of them has: an index leaves no trace in a guard that always holds.
+    fn repeated(&self, blocks: &[Block], drop: &[Dim]) -> f64 {
+        let none = |dim: &&Dim| blocks.iter().all(|block| block.position(**dim).is_none());
+        drop.iter().filter(none).filter_map(|dim| dim.index()).map(|index| self.size(index) as f64).product()
     }
 
     /// The products of groups of factors, each summed over what is its own.
@@ -369,8 +377,10 @@ impl Machine {
                 group.iter().map(|at| self.factor(scope, all[*at], &context)).collect();
             let drop: Vec<Dim> =
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
-            let what = Contraction { scope, drop: &drop, order: &[], scale: 1.0 };
-            parts.push(Beside { block: contract(self, blocks?, what)?, map });
+            let blocks = blocks?;
+            let scale = self.repeated(&blocks, &drop);
+            let what = Contraction { scope, drop: &drop, order: &[], scale };
+            parts.push(Beside { block: contract(self, blocks, what)?, map });
         }
         Ok(parts)
     }
