@@ -45,15 +45,34 @@ impl Folding {
     }
 }
 
+/// What is done with the function that joins two numbers: compiled once for each.
+macro_rules! with_join {
+    ($folding:expr, |$join:ident| $done:expr) => {
+        match $folding {
+            Folding::Sum => {
+                let $join = |a, b| a + b;
+                $done
+            }
+            Folding::Product => {
+                let $join = |a, b| a * b;
+                $done
+            }
+            Folding::Larger => {
+                let $join = larger;
+                $done
+            }
+            Folding::Smaller => {
+                let $join = smaller;
+                $done
+            }
+        }
+    };
+}
+
 impl Folding {
     /// One more number for each of several folds.
     fn join_all<T: Number>(self, to: &mut [T], more: &[T]) {
-        match self {
-            Folding::Sum => vectorised(Joined { to, more, join: |a, b| a + b }),
-            Folding::Product => vectorised(Joined { to, more, join: |a, b| a * b }),
-            Folding::Larger => vectorised(Joined { to, more, join: larger }),
-            Folding::Smaller => vectorised(Joined { to, more, join: smaller }),
-        }
+        with_join!(self, |join| vectorised(Joined { to, more, join }));
     }
 }
 
@@ -572,12 +591,7 @@ impl<T: Number> Kernel for Columns<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        match self.folding {
-            Folding::Sum => self.joined(|a, b| a + b),
-            Folding::Product => self.joined(|a, b| a * b),
-            Folding::Larger => self.joined(larger),
-            Folding::Smaller => self.joined(smaller),
-        }
+        with_join!(self.folding, |join| self.joined(join))
     }
 }
 
@@ -604,12 +618,7 @@ impl<T: Number> Kernel for Rows<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        match self.folding {
-            Folding::Sum => self.joined(|a, b| a + b),
-            Folding::Product => self.joined(|a, b| a * b),
-            Folding::Larger => self.joined(larger),
-            Folding::Smaller => self.joined(smaller),
-        }
+        with_join!(self.folding, |join| self.joined(join))
     }
 }
 
