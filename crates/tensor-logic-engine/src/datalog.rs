@@ -158,9 +158,13 @@ impl Session {
             Some(built) => built?,
         }
         self.note_border("facts", since);
-        let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
-        let limits = Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() };
         let mut tensors = self.compiler.tensors();
+        // The elements of square tensors are no tuples of the program.
+        let squares = tensors.iter().filter(|(_, id)| program.tensor(**id).style == Style::Square);
+        let elements = squares.map(|(relation, _)| self.compiler.database.relation(*relation).len() as u64);
+        let tuples = budget.tuples.saturating_add(elements.sum());
+        let (bytes, rounds) = (budget.bytes, program.settings.rounds);
+        let limits = Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() };
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
             Err(failure) if unplanned(&failure) => {
@@ -169,6 +173,12 @@ impl Session {
                 return Ok(None);
             }
             Err(failure) => {
+                let failure = match failure {
+                    Failure::Tuples { relation, limit } => {
+                        Failure::Tuples { relation, limit: limit.min(budget.tuples) }
+                    }
+                    other => other,
+                };
                 return Err(answer::refusal(program, &self.compiler.database, &tensors, failure));
             }
         }

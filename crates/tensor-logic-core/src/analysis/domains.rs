@@ -13,8 +13,8 @@ use crate::lower::Draft;
 use crate::names::Names;
 use crate::presence::{bounds_counted, bounds_with, extent};
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Given, Guard, IndexFn, IndexId, Range, Role, Style, TensorId,
-    Term, When,
+    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Style,
+    TensorId, Term, When,
 };
 use crate::value::{Const, Domain};
 
@@ -86,22 +86,17 @@ impl Inference<'_> {
 
     /// Constants that facts and left sides write outside a declared or supplied domain.
     fn check_written(&mut self) {
+        let mut bounds: HashMap<(TensorId, usize), Vec<(Domain, Span)>> = HashMap::new();
         for mention in self.draft.mentions.iter().filter(|mention| mention.written) {
-            let class = self.classes.place(mention.tensor, mention.place);
-            let Some(source) = self.classes.source(class) else { continue };
-            // Layers `l` and `l+1` of a computed tensor may be one more than what is supplied.
-            let computed = self.draft.program.tensor(mention.tensor).role == Role::Computed;
-            let layered = !source.declared && computed && self.moved(mention.tensor, class);
-            if source.domain.contains(mention.value) || layered {
-                continue;
-            }
-            let value = self.draft.program.symbols.show(mention.value);
-            let message = format!(
-                "`{value}` is outside the domain {} of this place",
-                show(&source.domain, &self.draft.program.symbols)
-            );
+            let (tensor, place) = (mention.tensor, mention.place);
+            let bounds = bounds.entry((tensor, place)).or_insert_with(|| self.bounds(tensor, place));
+            let outside = bounds.iter().find(|(domain, _)| !domain.contains(mention.value));
+            let Some((domain, declared)) = outside else { continue };
+            let symbols = &self.draft.program.symbols;
+            let (value, domain) = (symbols.show(mention.value), show(domain, symbols));
+            let message = format!("`{value}` is outside the domain {domain} of this place");
             let report =
-                Refusal::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
+                Refusal::new(Code::OutOfDomain, mention.span, message).label(*declared, "the domain");
             self.refused.domains.push(report);
         }
     }
@@ -111,32 +106,49 @@ impl Inference<'_> {
     fn check_given(&mut self) {
         for tensor in self.tensor_ids() {
             let entry = self.draft.program.tensor(tensor);
-            for (place, given) in
-                (0..entry.places.len()).flat_map(|at| entry.given.iter().map(move |g| (at, g)))
-            {
-                let Given::Facts(facts) = given else { continue };
-                let class = self.classes.place(tensor, place);
-                let Some(source) = self.classes.source(class).filter(|_| facts.spans.is_empty()) else {
-                    continue;
-                };
-                let outside =
-                    |at: &usize| facts.tuple(*at).get(place).is_some_and(|v| !source.domain.contains(*v));
-                let layered = !source.declared && entry.role == Role::Computed && self.moved(tensor, class);
-                let Some(at) = (0..facts.count).find(outside).filter(|_| !layered) else { continue };
-                let symbols = &self.draft.program.symbols;
-                let tuple: Vec<String> = facts.tuple(at).iter().map(|value| symbols.show(*value)).collect();
-                let message = format!(
-                    "tuple number {}, ({}), is outside the domain {} of its place {}",
-                    at + 1,
-                    tuple.join(", "),
-                    show(&source.domain, symbols),
-                    place + 1
-                );
-                let report =
-                    Refusal::new(Code::OutOfDomain, facts.source, message).label(source.span(), "the domain");
-                self.refused.domains.push(report);
+            let facts = entry.given.iter().filter_map(|given| match given {
+                Given::Facts(facts) if facts.spans.is_empty() => Some(facts.as_ref()),
+                _ => None,
+            });
+            let facts: Vec<&Facts> = facts.collect();
+            for place in (0..entry.places.len()).filter(|_| !facts.is_empty()) {
+                let bounds = self.bounds(tensor, place);
+                for facts in &facts {
+                    let outside = |at: &usize| {
+                        let value = *facts.tuple(*at).get(place)?;
+                        bounds.iter().find(|(domain, _)| !domain.contains(value))
+                    };
+                    let found = (0..facts.count).find_map(|at| Some((at, outside(&at)?)));
+                    let Some((at, (domain, declared))) = found else { continue };
+                    let symbols = &self.draft.program.symbols;
+                    let tuple: Vec<String> =
+                        facts.tuple(at).iter().map(|value| symbols.show(*value)).collect();
+                    let message = format!(
+                        "tuple number {}, ({}), is outside the domain {} of its place {}",
+                        at + 1,
+                        tuple.join(", "),
+                        show(domain, symbols),
+                        place + 1
+                    );
+                    let report =
+                        Refusal::new(Code::OutOfDomain, facts.source, message).label(*declared, "the domain");
+                    self.refused.domains.push(report);
+                }
             }
         }
+    }
+
+    /// The domains that hold all that may be written at a place, and where they are declared or supplied: that of its class,
+    /// and that of an index of a relation, which may have as many values and other ones.
+    fn bounds(&self, tensor: TensorId, place: usize) -> Vec<(Domain, Span)> {
+        let class = self.classes.place(tensor, place);
+        let source = self.classes.source(class).filter(|source| {
+            // Layers `l` and `l+1` of a computed tensor may be one more than what is supplied.
+            let computed = self.draft.program.tensor(tensor).role == Role::Computed;
+            !(!source.declared && computed && self.moved(tensor, class))
+        });
+        let own = source.map(|source| (source.domain.clone(), source.span()));
+        own.into_iter().chain(self.limit(tensor, place)).collect()
     }
 
     /// Whether an equation writes the class, or reads the tensor there, through an index function.

@@ -89,6 +89,11 @@ impl Classes {
         self.sources.get(class)?.as_ref()
     }
 
+    /// The domain that an index itself declares, whatever its class has.
+    pub(super) fn declared(&self, index: IndexId) -> Option<&Origin> {
+        self.sources.get(self.indices + index.0 as usize)?.as_ref().filter(|source| source.declared)
+    }
+
     /// Constants written in the class, with their first places.
     pub(super) fn written(&self, class: usize) -> &[(Const, Span)] {
         self.written.get(class).map_or(&[], Vec::as_slice)

@@ -14,7 +14,7 @@ impl Inference<'_> {
         for id in self.tensor_ids() {
             for place in 0..self.draft.program.tensor(id).places.len() {
                 let class = self.classes.place(id, place);
-                let limit = self.limit(id, place);
+                let limit = self.limit(id, place).map(|(domain, _)| domain);
                 let tensor = self.draft.program.tensor(id);
                 let domain = match (tensor.style, tensor.role) {
                     (Style::Round, _) => {
@@ -38,8 +38,8 @@ impl Inference<'_> {
         }
     }
 
-    /// The declared domain of an index that stands alone in a relation's place.
-    fn limit(&self, id: TensorId, place: usize) -> Option<Domain> {
+    /// The declared domain of an index that stands alone in a relation's place, and where it is declared.
+    pub(super) fn limit(&self, id: TensorId, place: usize) -> Option<(Domain, Span)> {
         if self.draft.program.tensor(id).style == Style::Square {
             return None;
         }
@@ -48,9 +48,12 @@ impl Inference<'_> {
             .alone
             .iter()
             .filter(|alone| !alone.query && alone.tensor == id && alone.place == place);
-        let read = alone.find_map(|alone| self.draft.indices.get(alone.index.0 as usize)?.declared.clone());
+        let read = alone.find_map(|alone| self.classes.declared(alone.index));
+        let read = read.map(|source| (source.domain.clone(), source.span()));
         let mut declared = self.draft.declarations.iter().filter(|d| d.tensor == id && d.place == place);
-        read.or_else(|| declared.find_map(|declaration| declaration.declared.clone()))
+        read.or_else(|| {
+            declared.find_map(|declaration| Some((declaration.declared.clone()?, declaration.span)))
+        })
     }
 
     /// A place of a given square tensor: the declared or supplied domain of its class, or the
