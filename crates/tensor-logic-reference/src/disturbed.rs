@@ -69,6 +69,8 @@ impl Drawn {
 
 /// By so many units an operation is off at most: sums of a few dozen in any order.
 const UNITS: f64 = 16.0;
+/// What is added was off itself by so many times as much.
+const BEFORE: f64 = 4.0;
 /// So many bits are left for sums: those of up to two to this of exact numbers are exact in every order.
 const SPARE: i32 = 6;
 
@@ -117,8 +119,8 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
             return value;
         }
         let most = UNITS * Self::UNIT * size;
-        // Rounding alone makes it differ from 0, or does not.
-        if value.abs() <= most && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
+        // Rounding alone makes it differ from 0, or does not: that of this operation, or of those before it.
+        if value.abs() <= BEFORE * most && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
     }
 
     /// A result with these factors: anything, where some of them leave the range.
@@ -162,6 +164,14 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
     }
     fn with(value: f64, _: Slope) -> Self {
         Disturbed { value, mass: value.abs(), reach: alone(value) }
+    }
+
+    fn order(self, other: Self) -> Option<std::cmp::Ordering> {
+        // As their difference: what is equal but for rounding is now and then just equal.
+        if !self.value.is_finite() || !other.value.is_finite() {
+            return self.value.partial_cmp(&other.value);
+        }
+        self.plus(Disturbed { value: -other.value, ..other }).value.partial_cmp(&0.0)
     }
 
     fn plus(self, other: Self) -> Self {
@@ -209,7 +219,12 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
     }
 
     fn power(self, exponent: Self) -> Self {
-        let (a, n) = (self.value, exponent.value);
+        let (drawn, a, mut n) = (Drawn::new(), self.value, exponent.value);
+        // Below 0 it is a number where the exponent is whole, which rounding makes it or not.
+        let near = BEFORE * UNITS * Self::UNIT * exponent.mass;
+        if a < 0.0 && (n - n.round()).abs() <= near && drawn.third() == 0 {
+            n = n.round();
+        }
         let value = power(a, n);
         if n == 0.0 {
             return Self::new(1.0);

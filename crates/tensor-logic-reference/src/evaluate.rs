@@ -155,7 +155,7 @@ impl<'p, N: Number> Machine<'p, N> {
                 _ => false,
             },
             Guard::Compare(sign, a, b) => match (self.expr(a), self.expr(b)) {
-                (Some(a), Some(b)) => compare(*sign, a.value().partial_cmp(&b.value())),
+                (Some(a), Some(b)) => compare(*sign, a.order(b)),
                 _ => false,
             },
         }

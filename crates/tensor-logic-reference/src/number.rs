@@ -32,6 +32,11 @@ pub(super) trait Number: Copy {
         false
     }
 
+    /// How two numbers stand to each other; no number stands nowhere.
+    fn order(self, other: Self) -> Option<std::cmp::Ordering> {
+        self.value().partial_cmp(&other.value())
+    }
+
     /// Said before all equations of a component are computed once.
     fn begin_round(_component: u64) {}
 

@@ -315,7 +315,7 @@ impl<'p> Printer<'p> {
         let (Some(operation), false) = (operation, over.is_empty()) else {
             let piece = self.value(body, stands);
             let mut guards = self.when(&term.when);
-            guards.extend(self.idle(&implicit, term));
+            guards.extend(self.idle(&implicit, term, stands));
             return (minus, piece, guards);
         };
         let when = if stays { When::default() } else { term.when.clone() };
@@ -323,7 +323,7 @@ impl<'p> Printer<'p> {
             Reduce { operation, over, when, body: body.clone(), explicit: false, span: Default::default() };
         let piece = self.reduce(&reduce, stands);
         let mut guards = if stays { self.when(&term.when) } else { Vec::new() };
-        guards.extend(self.idle(&implicit, term));
+        guards.extend(self.idle(&implicit, term, stands));
         (minus, piece, guards)
     }
 
@@ -343,9 +343,10 @@ impl<'p> Printer<'p> {
 
     /// Occurrences for indices that stay as they are and would otherwise be bound deeper: all
     /// their occurrences stand in one call or one product in parentheses.
-    fn idle(&self, implicit: &[IndexId], term: &Term) -> Vec<String> {
+    fn idle(&self, implicit: &[IndexId], term: &Term, stands: Stands) -> Vec<String> {
         let guarded = used(None, &term.when);
-        let deep = implicit.iter().filter(|index| !guarded.contains(index) && !direct(**index, &term.body));
+        let direct = |index: &IndexId| direct(*index, &term.body, stands.split);
+        let deep = implicit.iter().filter(|index| !guarded.contains(index) && !direct(index));
         deep.map(|index| format!("{name} == {name}", name = self.names.of(*index))).collect()
     }
 
@@ -434,25 +435,29 @@ fn stands_once(index: IndexId, term: &Term) -> bool {
     occurrences == 1 && alone == 1
 }
 
-/// Whether an index occurs where a scope's own products would not bind it.
-fn direct(index: IndexId, body: &Expr) -> bool {
+/// Whether an index occurs where a scope's own products would not bind it. Terms of which absent ones are skipped stand in a
+/// call, unless they may be terms of the right side, and so does what is 0 outside.
+fn direct(index: IndexId, body: &Expr, split: bool) -> bool {
     let function = |function: &IndexFn| mentions(function, index);
     let read = |read: &Read| {
-        read.arguments.iter().any(|argument| matches!(argument, Argument::At(f) if function(f)))
+        read.otherwise != Otherwise::ZeroOutside
+            && read.arguments.iter().any(|argument| matches!(argument, Argument::At(f) if function(f)))
     };
     let group = |part: &Expr| !matches!(part, Expr::Product(_) | Expr::Quotient(..) | Expr::Negate(_));
+    let inside = |part: &Expr| direct(index, part, false);
     match body {
         Expr::Number(_) => false,
         Expr::Index(f) => function(f),
         Expr::Read(element) | Expr::Missing(element) => read(element),
         Expr::Product(parts) => {
             let mut parts = parts.iter().enumerate();
-            parts.any(|(at, part)| (at == 0 || group(part)) && direct(index, part))
+            parts.any(|(at, part)| (at == 0 || group(part)) && inside(part))
         }
-        Expr::Terms(parts) | Expr::Plus(parts) => parts.iter().any(|part| direct(index, part)),
-        Expr::Quotient(a, b) => direct(index, a) || (group(b) && direct(index, b)),
-        Expr::Power(a, b) => (group(a) && direct(index, a)) || (group(b) && direct(index, b)),
-        Expr::Negate(a) => direct(index, a),
+        Expr::Terms(parts) => split && parts.iter().any(inside),
+        Expr::Plus(parts) => parts.iter().any(inside),
+        Expr::Quotient(a, b) => inside(a) || (group(b) && inside(b)),
+        Expr::Power(a, b) => (group(a) && inside(a)) || (group(b) && inside(b)),
+        Expr::Negate(a) => direct(index, a, split),
         Expr::Axis(axis) => axis.axes.contains(&index),
         Expr::Reduce(_) | Expr::Call(_) => false,
     }
