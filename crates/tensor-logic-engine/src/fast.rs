@@ -116,6 +116,8 @@ struct Needs {
     components: Vec<usize>,
     /// Large tensors by the last component that reads them.
     last: HashMap<usize, Vec<TensorId>>,
+    /// Of recursions in steps, what nobody else reads.
+    unread: HashMap<usize, Vec<TensorId>>,
 }
 
 /// What is kept of a program, with what is asked of all of them at every step: there are as many as batches.
@@ -144,8 +146,9 @@ struct Session {
     sources: Vec<Vec<TensorId>>,
     /// What the last goals needed.
     needed: Option<Arc<Needs>>,
-    /// For every component what it was last made from.
+    /// For every component what it was last made from, and which of its tensors were not written down.
     made: Vec<Option<Stamps>>,
+    left_out: Vec<Vec<TensorId>>,
     /// Whether it was evaluated since what waits was looked for.
     may_wait: bool,
     parameters: Parameters,
@@ -258,7 +261,7 @@ impl Session {
             all.filter(|id| !own(id)).collect::<BTreeSet<_>>().into_iter().collect()
         };
         let sources = components.iter().map(reads).collect();
-        let made = vec![None; components.len()];
+        let (made, left_out) = (vec![None; components.len()], vec![Vec::new(); components.len()]);
         let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
         machine.linear = linear;
         machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
@@ -272,6 +275,7 @@ impl Session {
             components: Arc::new(components),
             stretches: stretch::Kept::default(),
             made,
+            left_out,
             may_wait: false,
             parameters: Parameters::new(),
             bytes: 0,
@@ -292,7 +296,9 @@ impl Session {
                 let sources = other.sources[made].iter().map(|read| Source::Tensor(*read));
                 other.made[made] == Some(old.stamps(sources))
             });
-            let all = component.tensors.iter().all(|id| same.contains(id) && old.stored(*id).is_some());
+            let left_out = made.map_or(&[][..], |made| &other.left_out[made]);
+            let is_there = |id: &TensorId| old.stored(*id).is_some() || left_out.contains(id);
+            let all = component.tensors.iter().all(|id| same.contains(id) && is_there(id));
             let below = self.sources[at].iter().all(|id| self.machine.stored(*id).is_some());
             if !(fresh && all && below) {
                 continue;
@@ -304,6 +310,7 @@ impl Session {
             }
             let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
             self.made[at] = Some(self.machine.stamps(sources));
+            self.left_out[at] = left_out.to_vec();
         }
     }
 
@@ -321,9 +328,18 @@ impl Session {
         let watches: Vec<_> = self.watches.iter().filter(|(of, _)| tensors.contains(of)).collect();
         tensors.extend(watches.into_iter().map(|(_, watch)| *watch));
         let own = |at: &usize| mine(&self.components[*at], &tensors);
-        let components = (0..self.components.len()).filter(own).collect();
+        let components: Vec<usize> = (0..self.components.len()).filter(own).collect();
         let last = self.last_uses(goals, &tensors);
-        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last });
+        let stepped = components.iter().filter(|at| matches!(self.components[**at].class, Class::Stepped(_)));
+        let unread = stepped.map(|at| {
+            let mut others = components.iter().filter(|other| *other != at);
+            let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
+            others.by_ref().for_each(|other| read.extend(&self.sources[*other]));
+            let own = self.components[*at].tensors.iter().filter(|id| !read.contains(id));
+            (*at, own.copied().collect())
+        });
+        let unread = unread.collect();
+        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last, unread });
         self.needed = Some(Arc::clone(&needs));
         needs
     }
@@ -386,14 +402,14 @@ impl Session {
                 // It is not what it was. What is done one by one now stands between others, and may read some of them.
                 for at in stretches.remove(within).components {
                     self.made[at] = None;
-                    if self.up_to_date((at, &components[at]), request, (goals, needed), given)? {
+                    if self.up_to_date((at, &components[at]), request, &needs, given)? {
                         evaluated.push(at);
                     }
                 }
                 stretches.failed += 1;
                 continue;
             }
-            if self.up_to_date((at, component), request, (goals, needed), given)? {
+            if self.up_to_date((at, component), request, &needs, given)? {
                 evaluated.push(at);
             }
             for id in needs.last.get(&at).filter(|_| shed).into_iter().flatten() {
@@ -423,7 +439,7 @@ impl Session {
         &mut self,
         (at, component): (usize, &Component),
         request: &Request<'_>,
-        (goals, needed): (&[TensorId], &BTreeSet<TensorId>),
+        needs: &Needs,
         given: &mut Data,
     ) -> Result<bool> {
         let program = Arc::clone(&self.machine.program);
@@ -444,7 +460,9 @@ impl Session {
         }
         let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
         let stamps = self.machine.stamps(sources);
-        if self.made[at].as_ref() == Some(&stamps) {
+        let unread = needs.unread.get(&at).map_or(&[][..], Vec::as_slice);
+        let written = self.left_out[at].iter().all(|id| unread.contains(id));
+        if self.made[at].as_ref() == Some(&stamps) && written {
             self.machine.count(component);
             return Ok(false);
         }
@@ -471,12 +489,18 @@ impl Session {
                 // Steps and rounds read numbers that are there.
                 if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
                     let rest = self.components.iter().zip(&self.sources).skip(at);
-                    let rest = rest.filter(|(component, _)| mine(component, needed));
+                    let rest = rest.filter(|(component, _)| mine(component, &needs.tensors));
                     let read: BTreeSet<TensorId> = rest.flat_map(|(_, reads)| reads).copied().collect();
-                    let asked = |id| goals.contains(&id) || read.contains(&id);
+                    let asked = |id| needs.goals.contains(&id) || read.contains(&id);
                     self.machine.settle(self.components.iter(), asked);
                 }
-                self.machine.component(component, &self.parameters)?;
+                self.machine.unread = unread.to_vec();
+                let done = self.machine.component(component, &self.parameters);
+                self.machine.unread.clear();
+                let left_out = std::mem::take(&mut self.machine.left_out);
+                left_out.iter().for_each(|id| self.machine.forget(*id));
+                self.left_out[at] = left_out;
+                done?;
             }
         }
         if let Some(id) = data

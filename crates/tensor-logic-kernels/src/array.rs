@@ -37,6 +37,15 @@ pub(super) fn known_or<S: Clone + 'static>(ways: Option<&Ways>, find: impl FnOnc
     ways.and_then(|ways| ways.downcast_ref()).map_or_else(|| Cow::Owned(find()), Cow::Borrowed)
 }
 
+/// Where parts of an operation's results read an array: each `step` entries behind the last, over `reach` entries and one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Along {
+    /// From where one part reads to where the next does.
+    pub step: usize,
+    /// From the first entry that a part reads to the last.
+    pub reach: usize,
+}
+
 /// What is to be computed, in numbers of one type.
 pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Visits the arrays that it reads.
@@ -84,6 +93,12 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Brings the second array of those that [`Typed::run_on`] takes in that order: it may be handed over behind them.
     fn order<T: Number>(&self, _: &[&[T]], _: &mut [T]) {}
 
+    /// The same operation on `to` of the `lanes` equal parts in which its results lie one behind the other, to the bit; and for
+    /// each array that it reads, how these parts lie there. `None`, if it cannot be cut so.
+    fn cut(&self, _lanes: usize, _to: usize) -> Option<(Self, Vec<Along>)> {
+        None
+    }
+
     /// Whether no result is -0.
     fn unsigned_zeros(&self) -> bool {
         false
@@ -110,6 +125,7 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, clean: bool, pool: &Pool);
     fn ordered(&self, precision: Precision) -> Option<usize>;
     fn order(&self, on: On<'_, '_>);
+    fn cut(&self, lanes: usize, to: usize) -> Option<(Box<dyn Operation>, Vec<Along>)>;
     fn unsigned_zeros(&self) -> bool;
     fn fused(self: Box<Self>) -> Box<dyn Operation>;
     fn any(&self) -> &dyn Any;
@@ -180,6 +196,11 @@ impl<O: Typed> Operation for O {
         }
     }
 
+    fn cut(&self, lanes: usize, to: usize) -> Option<(Box<dyn Operation>, Vec<Along>)> {
+        let (cut, along) = Typed::cut(self, lanes, to)?;
+        Some((Box::new(cut), along))
+    }
+
     fn unsigned_zeros(&self) -> bool {
         Typed::unsigned_zeros(self)
     }
@@ -234,6 +255,23 @@ pub struct View {
     pub offset: usize,
     /// One for each of the reader's dimensions.
     pub steps: Vec<Step>,
+}
+
+/// Cuts the outermost of some dimensions for [`Typed::cut`].
+pub(super) fn cut(shape: &mut [usize], views: &[View], (lanes, to): (usize, usize)) -> Option<Vec<Along>> {
+    let outermost = shape.iter().position(|size| *size != 1)?;
+    let each = shape[outermost].checked_div(lanes).filter(|each| each * lanes == shape[outermost])?;
+    let along = |view: &View| {
+        let by: Option<Vec<usize>> = view.steps.iter().map(Step::by).collect();
+        let by = by?;
+        let inner = shape.iter().zip(&by).skip(outermost + 1);
+        let inner: usize = inner.map(|(size, by)| size.saturating_sub(1) * by).sum();
+        let step = by[outermost];
+        Some(Along { step: each * step, reach: each.saturating_sub(1) * step + inner })
+    };
+    let along = views.iter().map(along).collect::<Option<_>>()?;
+    shape[outermost] = each * to;
+    Some(along)
 }
 
 /// What tells an array apart, without holding its numbers.

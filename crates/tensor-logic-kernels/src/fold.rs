@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed, View, Ways, known_or};
+use super::array::{Along, Array, Typed, View, Ways, cut, known_or};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
@@ -144,6 +144,12 @@ struct Blocks {
 }
 
 impl Spaces {
+    /// In which order numbers are joined.
+    fn order(&self) -> (bool, bool, bool) {
+        let columns = self.blocks.as_ref().is_some_and(|blocks| blocks.columns);
+        (self.along, self.both.is_some(), columns)
+    }
+
     /// What tiles run along.
     pub(super) fn own(&self) -> &Space {
         match (&self.both, &self.blocks) {
@@ -196,12 +202,17 @@ impl Typed for Fold {
         Some(Box::new(self.spaces()))
     }
 
+    fn cut(&self, lanes: usize, to: usize) -> Option<(Fold, Vec<Along>)> {
+        let mut own = self.clone();
+        let kept = own.point.shape.iter().take(self.kept).any(|size| *size != 1);
+        let along = cut(&mut own.point.shape, &self.point.inputs, (lanes, to)).filter(|_| kept)?;
+        (own.spaces().order() == self.spaces().order() && Typed::is_free(&own)).then_some((own, along))
+    }
+
     fn fused(self) -> Fold {
         // What is read decides how tiles run, and that in which order numbers are joined.
-        let columns = |spaces: &Spaces| spaces.blocks.as_ref().is_some_and(|blocks| blocks.columns);
-        let order = |spaces: Spaces| (spaces.along, spaces.both.is_some(), columns(&spaces));
         let fused = Fold { point: self.point.taken_in(), ..self };
-        if order(fused.spaces()) == order(self.spaces()) { fused } else { self }
+        if fused.spaces().order() == self.spaces().order() { fused } else { self }
     }
 
     fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {

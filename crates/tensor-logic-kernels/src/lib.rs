@@ -44,7 +44,7 @@ mod threads;
 mod tiles;
 mod values;
 
-pub use array::{Array, Step, View};
+pub use array::{Along, Array, Step, View};
 pub use fold::{Fold, Folding};
 pub use normalise::{Layout, Normalise};
 pub use number::Precision;

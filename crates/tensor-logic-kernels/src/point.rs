@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Step, Typed, View, Ways, known_or, visit_views};
+use super::array::{Along, Array, Step, Typed, View, Ways, cut, known_or, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
 use super::threads::shared;
@@ -123,6 +123,12 @@ impl Typed for Point {
 
     fn is_free(&self) -> bool {
         !self.truth
+    }
+
+    fn cut(&self, lanes: usize, to: usize) -> Option<(Point, Vec<Along>)> {
+        let mut own = self.clone();
+        let along = cut(&mut own.shape, &self.inputs, (lanes, to))?;
+        Some((own, along))
     }
 
     fn fused(self) -> Point {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use training::kernels::{Mat, MatMut, instruction_set, product, vectorised};
 
-use super::array::{Array, Typed, Ways};
+use super::array::{Along, Array, Typed, Ways};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Unsigned;
 use super::space::{Run, Scratch, TILE, buffers};
@@ -64,7 +64,7 @@ const PART: usize = 256;
 const PARTS: usize = 32;
 const PARTIAL: usize = 1 << 20;
 /// Products of so few columns, whose right factor takes so few entries when it is packed, are done by tiles.
-const WIDEST: usize = 32;
+const WIDEST: usize = 64;
 const PACKED: usize = 1 << 11;
 /// Right factors up to so many entries stay in the cache while strips of rows with so many results go by.
 const HELD: usize = 1 << 16;
@@ -139,6 +139,32 @@ impl Typed for Product {
             [x, y, packed] => self.multiply_on(x, (y, Some(packed)), to, pool),
             _ => {}
         }
+    }
+
+    fn cut(&self, lanes: usize, to: usize) -> Option<(Product, Vec<Along>)> {
+        let mut own = self.clone();
+        let (size, steps) = match self.batch.iter().position(|size| *size != 1) {
+            Some(at) => (&mut own.batch[at], (self.a.batch[at], self.b.batch[at])),
+            None => (&mut own.m, (self.a.row, 0)),
+        };
+        let each = size.checked_div(lanes).filter(|each| each * lanes == *size)?;
+        *size = each;
+        let (m, k, n) = (own.m, own.k, own.n);
+        let reach = |factor: &Matrices, rows: usize, columns: usize| {
+            let far = |size: usize, step: usize| size.saturating_sub(1) * step;
+            let batch: usize =
+                own.batch.iter().zip(&factor.batch).map(|(size, step)| far(*size, *step)).sum();
+            batch + far(rows, factor.row) + far(columns, factor.column)
+        };
+        let along = vec![
+            Along { step: each * steps.0, reach: reach(&self.a, m, k) },
+            Along { step: each * steps.1, reach: reach(&self.b, k, n) },
+        ];
+        match self.batch.iter().position(|size| *size != 1) {
+            Some(at) => own.batch[at] = each * to,
+            None => own.m = each * to,
+        }
+        (self.chains().is_some() && self.chains() == own.chains()).then_some((own, along))
     }
 
     fn ordered<T: Number>(&self) -> Option<usize> {
@@ -263,6 +289,12 @@ impl Product {
             let each = result.chunks_exact_mut(m * n).enumerate();
             each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
         }
+    }
+
+    /// Whether its entries are chains of fused multiply-adds or not, where it does not matter how many rows there are.
+    fn chains(&self) -> Option<bool> {
+        let small = self.m * self.k * self.n <= SMALL;
+        (self.parts() == 1 && (small || SUMS.contains(&self.k))).then_some(!small)
     }
 
     /// In how many parts it is summed, by its sizes alone.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tensor_logic_core::engine::Numbers;
 
-use super::array::{Array, Operation, Ways};
+use super::array::{Along, Array, Operation, Ways};
 use super::number::{Buffer, Number, Pool, Precision};
 
 /// An operation whose arrays are put in before it is done.
@@ -107,6 +107,13 @@ impl Recorded {
         let mut to = pool.take(self.operation.ordered(precision)?);
         self.operation.order(T::on(from, &mut to));
         Some(to)
+    }
+
+    /// The same on `to` of the `lanes` equal parts in which its results lie one behind the other, to the bit, and for each array
+    /// that it reads how these parts lie there.
+    pub fn cut(&self, lanes: usize, to: usize) -> Option<(Recorded, Vec<Along>)> {
+        let (operation, along) = self.operation.cut(lanes, to)?;
+        Some((Recorded { operation, len: self.len / lanes * to, ways: OnceLock::new() }, along))
     }
 
     /// Does it on whole arrays; the bits are those of an operation that is described anew.

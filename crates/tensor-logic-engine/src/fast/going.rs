@@ -9,6 +9,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod lanes;
+
+use lanes::Lanes;
+
 use super::component::{Fixings, range_of};
 use super::machine::{Machine, Stored};
 use super::records::{Input, Moved, Record, Target};
@@ -52,6 +56,8 @@ struct Part<'p> {
 struct Member<'p> {
     id: TensorId,
     fresh: bool,
+    /// The place that moves.
+    moving: usize,
     parts: Vec<Part<'p>>,
     /// Whether its only equation writes where its results belong.
     direct: bool,
@@ -103,8 +109,8 @@ impl Machine {
             Ok(None)
         } else {
             match self.precision {
-                Precision::Double => self.go::<f64>(&mut found, run),
-                Precision::Single => self.go::<f32>(&mut found, run),
+                Precision::Double => self.go::<f64>(&mut found, run, all.len() == members.len()),
+                Precision::Single => self.go::<f32>(&mut found, run, all.len() == members.len()),
             }
         };
         for part in found.into_iter().flat_map(|member| member.parts) {
@@ -160,11 +166,17 @@ impl Machine {
             [Part { record: Some(record), .. }] => fixings.fresh && record.ends_in(id),
             _ => false,
         };
-        Member { id, fresh: fixings.fresh, parts, direct }
+        let moving = fixings.moving.first().map_or(usize::MAX, |moving| moving.place);
+        Member { id, fresh: fixings.fresh, moving, parts, direct }
     }
 
-    /// Does so many steps.
-    fn go<T: Number>(&mut self, members: &mut [Member<'_>], steps: usize) -> Result<Option<Gone>> {
+    /// Does so many steps; `alone` says whether these are all tensors of their component.
+    fn go<T: Number>(
+        &mut self,
+        members: &mut [Member<'_>],
+        steps: usize,
+        alone: bool,
+    ) -> Result<Option<Gone>> {
         let ids: Vec<TensorId> = members.iter().map(|member| member.id).collect();
         let Some(outer) = self.looked_up::<T>(members, &ids) else { return Ok(None) };
         let typed = |id: &TensorId| match self.stored(*id) {
@@ -185,7 +197,12 @@ impl Machine {
             || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
         let each = records().flat_map(|record| &record.operations);
         let entries: usize = each.map(|moved| moved.operation.len()).sum();
+        let unread = |id: TensorId| alone && self.unread.contains(&id);
+        let lanes = Lanes::of(&self.program, members, (steps, entries * steps), &unread);
         let work = || {
+            if let Some(lanes) = &lanes {
+                return gone = lanes.go(&mut numbers, members, steps, (stop, head), &pool);
+            }
             for nth in 0..steps {
                 if let Err(refusal) = stop.check(head) {
                     return gone = Err(refusal);
@@ -200,6 +217,9 @@ impl Machine {
         // The threads stay awake where a step is worth it.
         together(if entries >= STEP { steps } else { 0 }, entries * steps, work);
         numbers.made.into_iter().chain(numbers.ordered).for_each(|made| pool.give(made));
+        if let Some(lanes) = &lanes {
+            self.left_out.extend(lanes.passing(members));
+        }
         for (id, state) in ids.into_iter().zip(numbers.states) {
             self.store(id, Stored::Dense(Array::pooled(T::buffer(state), &pool)));
         }

@@ -217,6 +217,9 @@ pub(crate) struct Machine {
     pub(super) deferred: usize,
     /// How often somebody asked for the numbers of an array.
     pub(super) looks: Cell<u64>,
+    /// Of the component at hand, what nobody else reads, and of that what was not written down.
+    pub(super) unread: Vec<TensorId>,
+    pub(super) left_out: Vec<TensorId>,
     /// An array without entries.
     pub(super) nothing_there: Array,
     /// The last number given out.
@@ -273,6 +276,8 @@ impl Machine {
             defers: false,
             deferred: 0,
             looks: Cell::new(0),
+            unread: Vec::new(),
+            left_out: Vec::new(),
             nothing_there: Array::truths(Vec::new()),
             numbers: 0,
             stop: Stop::default(),
