@@ -257,21 +257,29 @@ pub struct View {
     pub steps: Vec<Step>,
 }
 
-/// Cuts the outermost of some dimensions for [`Typed::cut`].
-pub(super) fn cut(shape: &mut [usize], views: &[View], (lanes, to): (usize, usize)) -> Option<Vec<Along>> {
+/// Cuts the outermost of some dimensions for [`Typed::cut`], where arrays are read by these steps.
+pub(super) fn cut<S: AsRef<[usize]>>(
+    shape: &mut [usize],
+    steps: impl Iterator<Item = S>,
+    (lanes, to): (usize, usize),
+) -> Option<Vec<Along>> {
     let outermost = shape.iter().position(|size| *size != 1)?;
     let each = shape[outermost].checked_div(lanes).filter(|each| each * lanes == shape[outermost])?;
-    let along = |view: &View| {
-        let by: Option<Vec<usize>> = view.steps.iter().map(Step::by).collect();
-        let by = by?;
-        let inner = shape.iter().zip(&by).skip(outermost + 1);
-        let inner: usize = inner.map(|(size, by)| size.saturating_sub(1) * by).sum();
-        let step = by[outermost];
-        Some(Along { step: each * step, reach: each.saturating_sub(1) * step + inner })
+    let along = |steps: S| {
+        let steps = steps.as_ref();
+        let inner = shape.iter().zip(steps).skip(outermost + 1);
+        let inner: usize = inner.map(|(size, step)| size.saturating_sub(1) * step).sum();
+        let step = steps[outermost];
+        Along { step: each * step, reach: each.saturating_sub(1) * step + inner }
     };
-    let along = views.iter().map(along).collect::<Option<_>>()?;
+    let along = steps.map(along).collect();
     shape[outermost] = each * to;
     Some(along)
+}
+
+/// The steps of views that have no others.
+pub(super) fn even_steps(views: &[View]) -> Option<Vec<Vec<usize>>> {
+    views.iter().map(|view| view.steps.iter().map(Step::by).collect()).collect()
 }
 
 /// What tells an array apart, without holding its numbers.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Along, Array, Typed, View, Ways, cut, known_or};
+use super::array::{Along, Array, Typed, View, Ways, cut, even_steps, known_or};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
@@ -205,7 +205,8 @@ impl Typed for Fold {
     fn cut(&self, lanes: usize, to: usize) -> Option<(Fold, Vec<Along>)> {
         let mut own = self.clone();
         let kept = own.point.shape.iter().take(self.kept).any(|size| *size != 1);
-        let along = cut(&mut own.point.shape, &self.point.inputs, (lanes, to)).filter(|_| kept)?;
+        let steps = even_steps(&self.point.inputs)?;
+        let along = cut(&mut own.point.shape, steps.iter(), (lanes, to)).filter(|_| kept)?;
         (own.spaces().order() == self.spaces().order() && Typed::is_free(&own)).then_some((own, along))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::array::{Array, Typed};
+use super::array::{Along, Array, Typed, cut};
 use super::number::{Buffer, Number, Pool};
 use super::space::{advance, buffers};
 use super::threads::shared;
@@ -85,6 +85,14 @@ impl Placed {
 }
 
 impl Places {
+    /// The same for `to` of the `lanes` equal parts in which the elements lie one behind the other, and how these parts lie where
+    /// they go.
+    pub fn cut(&self, lanes: usize, to: usize) -> Option<(Places, Along)> {
+        let mut shape = self.shape.to_vec();
+        let along = cut(&mut shape, std::iter::once(&self.steps[..]), (lanes, to))?.pop()?;
+        Some((Places { shape: shape.into(), ..self.clone() }, along))
+    }
+
     /// Joins values, in order, with what stands where they go.
     pub fn join<T: Number>(&self, to: &mut [T], values: &[T], join: impl Fn(&mut T, T) + Sync) {
         let Some((inner, outer)) = self.shape.split_last() else {

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Along, Array, Step, Typed, View, Ways, cut, known_or, visit_views};
+use super::array::{Along, Array, Step, Typed, View, Ways, cut, even_steps, known_or, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
 use super::threads::shared;
@@ -127,7 +127,7 @@ impl Typed for Point {
 
     fn cut(&self, lanes: usize, to: usize) -> Option<(Point, Vec<Along>)> {
         let mut own = self.clone();
-        let along = cut(&mut own.shape, &self.inputs, (lanes, to))?;
+        let along = cut(&mut own.shape, even_steps(&self.inputs)?.iter(), (lanes, to))?;
         Some((own, along))
     }
 

@@ -14,7 +14,7 @@ use super::{Gone, Member, Numbers, Part, READS, Slot};
 use crate::engine::Stop;
 use crate::error::Result;
 use crate::fast::records::{Input, Moved, Target};
-use crate::kernels::{Along, Number, Pool, Recorded};
+use crate::kernels::{Along, Number, Places, Pool, Recorded};
 use crate::program::{Program, Role, TensorId};
 use tensor_logic_core::ast::Span;
 
@@ -34,8 +34,16 @@ pub(super) struct Lanes {
     widths: Vec<usize>,
     /// Which tensors are passing.
     passing: Vec<bool>,
-    /// By tensor, part and operation.
-    cuts: Vec<Vec<Vec<Cut>>>,
+    /// By tensor and part.
+    pieces: Vec<Vec<Piece>>,
+}
+
+/// What a part does and where it puts that, for the rows of one lane.
+#[derive(Default)]
+struct Piece {
+    cuts: Vec<Cut>,
+    /// By slice: where it goes in a row, if that is not all of it; for the last lane, too.
+    places: Vec<Option<(Places, Option<Places>)>>,
 }
 
 /// An operation for the rows of one lane.
@@ -113,15 +121,15 @@ impl Lanes {
         };
         let each = rows.div_ceil(lanes);
         let widths: Vec<usize> = slabs.iter().map(|slab| slab / rows).collect();
-        let cuts = members.iter().enumerate().map(|(own, member)| {
-            let parts = member.parts.iter().map(|part| cuts(part, (own, member), (rows, each), &widths));
+        let pieces = members.iter().enumerate().map(|(own, member)| {
+            let parts = member.parts.iter().map(|part| piece(part, (own, member), (rows, each), &widths));
             parts.collect::<Option<Vec<_>>>()
         });
-        let cuts = cuts.collect::<Option<_>>()?;
+        let pieces = pieces.collect::<Option<_>>()?;
         let passing = (0..members.len())
             .map(|at| unread(members[at].id) && is_passing(members, at, slabs[at], steps))
             .collect();
-        Some(Lanes { rows, each, cuts, widths, passing })
+        Some(Lanes { rows, each, pieces, widths, passing })
     }
 
     /// The tensors that were not written down.
@@ -206,53 +214,66 @@ impl Lanes {
 }
 
 /// What one part does, for the rows of a lane; `None`, if rows meet.
-fn cuts(
+fn piece(
     part: &Part<'_>,
     (own, member): (usize, &Member<'_>),
     (rows, each): (usize, usize),
     widths: &[usize],
-) -> Option<Vec<Cut>> {
-    let Some(record) = &part.record else { return Some(Vec::new()) };
-    let width = |slot: &Slot| match slot {
-        Slot::State(at) => widths.get(*at).copied(),
-        Slot::Outer(_) => None,
-        Slot::Made(at) => {
-            let len = record.operations.get(*at)?.operation.len();
-            (len % rows == 0).then_some(len / rows)
-        }
-    };
+) -> Option<Piece> {
+    let Some(record) = &part.record else { return Some(Piece::default()) };
+    let len = |at: &usize| record.operations.get(*at).map(|moved| moved.operation.len());
+    let last = Some(rows % each).filter(|rows| *rows > 0);
     let mut cuts = Vec::with_capacity(record.operations.len());
     for (moved, slots) in record.operations.iter().zip(&part.reads) {
         let (whole, along) = moved.operation.cut(rows, each)?;
-        let rest = match rows % each {
-            0 => None,
-            rest => Some(moved.operation.cut(rows, rest)?.0),
+        let rest = match last {
+            Some(last) => Some(moved.operation.cut(rows, last)?.0),
+            None => None,
         };
         for ((slot, along), (begin, step)) in slots.iter().zip(&along).zip(&moved.begins) {
-            if matches!(slot, Slot::Outer(_)) {
-                continue;
-            }
-            // The same rows of one slab, whatever the step.
-            let width = width(slot)?;
-            let slab = rows * width;
-            let within = along.step == width && begin % slab + along.reach < width;
-            if !within || !step.unsigned_abs().is_multiple_of(slab) {
-                return None;
-            }
+            let slab = match slot {
+                Slot::State(at) => rows * widths.get(*at)?,
+                Slot::Made(at) => len(at)?,
+                // It does not change.
+                Slot::Outer(_) => continue,
+            };
+            stays_within((*begin, *step), *along, (rows, slab)).then_some(())?;
         }
         cuts.push(Cut { whole, rest, along });
     }
-    // All that is written is a whole slab that was made here, and so is what is doubted.
+    // All that is written was made here, and goes to one slab; and so was what is doubted.
     let slab = rows * widths[own];
-    let whole = |(source, target): &(Input, Target)| {
-        let made = matches!(source, Input::Made(at) if record.operations.get(*at).is_some_and(|o| o.operation.len() == slab));
-        made && target.in_order
-            && target.positions.offset.is_multiple_of(slab)
-            && target.step.unsigned_abs().is_multiple_of(slab)
-    };
-    let made = |(_, source, _): &(u64, Input, _)| matches!(source, Input::Made(_));
-    let fine = record.slices.iter().all(whole) && record.suspects.iter().all(made);
-    (fine && (!member.direct || record.slices.len() == 1)).then_some(cuts)
+    let mut places = Vec::with_capacity(record.slices.len());
+    for (source, target) in &record.slices {
+        let Input::Made(at) = source else { return None };
+        let (len, offset) = (len(at)?, target.positions.offset);
+        if target.in_order {
+            let along = Along { step: len / rows, reach: (len / rows).saturating_sub(1) };
+            (len == slab && stays_within((offset, target.step), along, (rows, slab))).then_some(())?;
+            places.push(None);
+            continue;
+        }
+        let within = Places { offset: offset % slab, ..target.positions.clone() };
+        let (whole, along) = within.cut(rows, each)?;
+        stays_within((offset, target.step), along, (rows, slab)).then_some(())?;
+        let rest = match last {
+            Some(last) => Some(within.cut(rows, last)?.0),
+            None => None,
+        };
+        places.push(Some((whole, rest)));
+    }
+    let made = record.suspects.iter().all(|(_, source, _)| matches!(source, Input::Made(_)));
+    (made && (!member.direct || record.slices.len() == 1)).then_some(Piece { cuts, places })
+}
+
+/// Whether each row of what begins here is one of the same slab, whatever the step.
+fn stays_within((begin, step): (usize, isize), along: Along, (rows, slab): (usize, usize)) -> bool {
+    let width = slab / rows;
+    slab > 0
+        && slab == rows * width
+        && along.step == width
+        && begin % slab + along.reach < width
+        && step.unsigned_abs().is_multiple_of(slab)
 }
 
 /// Whether a tensor is read in the step only in which it is made, and behind that.
@@ -262,28 +283,31 @@ fn is_passing(members: &[Member<'_>], at: usize, slab: usize, steps: usize) -> b
     let mut read = false;
     unrecorded.for_each(|part| part.equation.visit_reads(&mut |other, _| read |= other.tensor == id));
     let made = |nth: usize| {
-        let mut slabs = members[at].parts.iter().filter_map(|part| part.moved(nth)).flat_map(|(record, moved)| {
-            let from = move |target: &Target| target.positions.offset.saturating_add_signed(target.step * moved);
-            record.slices.iter().map(move |(_, target)| from(target) / slab)
-        });
+        let mut slabs =
+            members[at].parts.iter().filter_map(|part| part.moved(nth)).flat_map(|(record, moved)| {
+                let from =
+                    move |target: &Target| target.positions.offset.saturating_add_signed(target.step * moved);
+                record.slices.iter().map(move |(_, target)| from(target) / slab)
+            });
         slabs.next().filter(|first| slabs.all(|other| other == *first))
     };
     let made: Vec<Option<usize>> = (0..steps).map(made).collect();
-    !read && members.iter().enumerate().all(|(reader, member)| {
-        member.parts.iter().all(|part| {
-            let Some(record) = &part.record else { return true };
-            let reads = record.operations.iter().zip(&part.reads);
-            let reads = reads.flat_map(|(moved, slots)| slots.iter().zip(&moved.begins));
-            let own = reads.filter(|(slot, _)| **slot == Slot::State(at)).map(|(_, begin)| *begin);
-            own.into_iter().all(|(begin, step)| {
-                let then = |nth: usize| {
-                    let Some((_, moved)) = part.moved(nth) else { return true };
-                    made[nth] == Some(begin.saturating_add_signed(step * moved) / slab)
-                };
-                reader > at && (0..steps).all(then)
+    !read
+        && members.iter().enumerate().all(|(reader, member)| {
+            member.parts.iter().all(|part| {
+                let Some(record) = &part.record else { return true };
+                let reads = record.operations.iter().zip(&part.reads);
+                let reads = reads.flat_map(|(moved, slots)| slots.iter().zip(&moved.begins));
+                let own = reads.filter(|(slot, _)| **slot == Slot::State(at)).map(|(_, begin)| *begin);
+                own.into_iter().all(|(begin, step)| {
+                    let then = |nth: usize| {
+                        let Some((_, moved)) = part.moved(nth) else { return true };
+                        made[nth] == Some(begin.saturating_add_signed(step * moved) / slab)
+                    };
+                    reader > at && (0..steps).all(then)
+                })
             })
         })
-    })
 }
 
 /// What all lanes read.
@@ -299,12 +323,12 @@ impl<T: Number> Lane<'_, T> {
     fn step(&mut self, own: usize, member: &Member<'_>, nth: usize, around: &Around<'_, T>) -> bool {
         let slab = around.lanes.rows * around.lanes.widths[own];
         let mut next = 0;
-        for (part, cuts) in member.parts.iter().zip(&around.lanes.cuts[own]) {
+        for (part, piece) in member.parts.iter().zip(&around.lanes.pieces[own]) {
             let first = next;
             next += part.operations();
             let Some((record, moved)) = part.moved(nth) else { continue };
             let last = record.operations.len().wrapping_sub(1);
-            for (at, cut) in cuts.iter().enumerate() {
+            for (at, cut) in piece.cuts.iter().enumerate() {
                 let operation = match (&cut.rest, self.rows == around.lanes.each) {
                     (Some(rest), false) => rest,
                     _ => &cut.whole,
@@ -334,33 +358,46 @@ impl<T: Number> Lane<'_, T> {
             }
         }
         if !member.direct {
-            self.written(own, member, nth, slab);
+            self.written(own, member, nth, around.lanes);
         }
         true
     }
 
     /// Puts what was made where it belongs.
-    fn written(&mut self, own: usize, member: &Member<'_>, nth: usize, slab: usize) {
-        // What passes begins anew.
-        let passing = matches!(self.states[own], Rows::Passing(_));
-        let (mut next, mut fresh) = (0, member.fresh || passing);
-        for part in &member.parts {
+    fn written(&mut self, own: usize, member: &Member<'_>, nth: usize, lanes: &Lanes) {
+        let slab = lanes.rows * lanes.widths[own];
+        let mut fresh = member.fresh;
+        // What passes begins with nothing.
+        if let Rows::Passing(rows) = &mut self.states[own] {
+            let whole = |piece: &Piece| piece.places.first().is_some_and(Option::is_none);
+            let mut parts = member.parts.iter().zip(&lanes.pieces[own]);
+            let first = parts.find(|(part, _)| part.moved(nth).is_some());
+            fresh = first.is_some_and(|(_, piece)| whole(piece));
+            if !fresh {
+                rows.fill(T::ZERO);
+            }
+        }
+        let mut next = 0;
+        for (part, piece) in member.parts.iter().zip(&lanes.pieces[own]) {
             let first = next;
             next += part.operations();
             let Some((record, moved)) = part.moved(nth) else { continue };
-            for (source, target) in &record.slices {
+            for ((source, target), places) in record.slices.iter().zip(&piece.places) {
                 let Input::Made(at) = source else { continue };
                 let from = target.positions.offset.saturating_add_signed(target.step * moved) / slab;
-                let to = self.states[own].of_mut(from).iter_mut().zip(&self.made[first + at]);
+                let to = self.states[own].of_mut(from);
+                let len = record.operations[*at].operation.len() / lanes.rows * self.rows;
+                let values = &self.made[first + at][..len];
+                let assigns = std::mem::take(&mut fresh);
                 // 0 added makes -0 a 0.
-                match std::mem::take(&mut fresh) {
-                    true => to.for_each(|(slot, value)| *slot = *value + T::ZERO),
-                    false => to.for_each(|(slot, value)| *slot += *value),
+                let join =
+                    |slot: &mut T, value: T| *slot = if assigns { value + T::ZERO } else { *slot + value };
+                match places {
+                    None => to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value)),
+                    Some((_, Some(rest))) if self.rows != lanes.each => rest.join(to, values, join),
+                    Some((whole, _)) => whole.join(to, values, join),
                 }
             }
-        }
-        if let (true, Rows::Passing(rows)) = (fresh, &mut self.states[own]) {
-            rows.fill(T::ZERO);
         }
     }
 
