@@ -19,11 +19,18 @@ use crate::program::{Program, Role, TensorId};
 use tensor_logic_core::ast::Span;
 
 /// The widest rows of a lane hold so many numbers together.
-const WIDEST: usize = 1 << 12;
+const WIDEST: usize = 1 << 13;
 /// A lane has so many rows at least.
 const LEAST: usize = 16;
-/// Several threads are worth it from so many results on.
-const SHARED: usize = 1 << 16;
+/// Several threads are worth it from so many results on; tests have fewer.
+const SHARED: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
+
+#[cfg(test)]
+mod tests;
+
+/// How often a recursion was gone through by lanes.
+#[cfg(test)]
+static TAKEN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// How a recursion is cut into lanes.
 pub(super) struct Lanes {
@@ -96,7 +103,10 @@ impl Lanes {
         (steps, entries): (usize, usize),
         unread: &dyn Fn(TensorId) -> bool,
     ) -> Option<Lanes> {
-        let threads = rayon::current_num_threads();
+        // One thread gains nothing: to begin so many more operations takes what the cache spares.
+        if rayon::current_num_threads() == 1 || entries < SHARED {
+            return None;
+        }
         let mut slabs = Vec::with_capacity(members.len());
         let mut rows = None;
         for member in members {
@@ -115,11 +125,7 @@ impl Lanes {
         let operations = || records().flat_map(|record| &record.operations);
         let widest = operations().map(|moved| moved.operation.len() / rows).max()?.max(1);
         let each = (WIDEST / widest).clamp(LEAST, rows);
-        let lanes = match rows.div_ceil(each) {
-            1 if threads == 1 || entries < SHARED => return None,
-            lanes => lanes.next_multiple_of(2),
-        };
-        let each = rows.div_ceil(lanes);
+        let each = rows.div_ceil(rows.div_ceil(each).next_multiple_of(2));
         let widths: Vec<usize> = slabs.iter().map(|slab| slab / rows).collect();
         let pieces = members.iter().enumerate().map(|(own, member)| {
             let parts = member.parts.iter().map(|part| piece(part, (own, member), (rows, each), &widths));
@@ -146,6 +152,8 @@ impl Lanes {
         (stop, head): (&Stop, Span),
         pool: &Pool,
     ) -> Result<Gone> {
+        #[cfg(test)]
+        TAKEN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let starts = (0..self.rows).step_by(self.each);
         let lane = |first| {
             let rows = self.each.min(self.rows - first);
@@ -183,10 +191,8 @@ impl Lanes {
             std::mem::take(&mut lane.made).into_iter().for_each(|made| pool.give(made));
             Ok(doubted)
         };
-        let doubted: Vec<Result<Option<(usize, usize)>>> = match rayon::current_num_threads() {
-            1 => lanes.iter_mut().map(through).collect(),
-            _ => lanes.par_iter_mut().with_max_len(1).map(through).collect(),
-        };
+        let doubted: Vec<Result<Option<(usize, usize)>>> =
+            lanes.par_iter_mut().with_max_len(1).map(through).collect();
         for state in lanes.into_iter().flat_map(|lane| lane.states) {
             if let Rows::Passing(rows) = state {
                 pool.give(rows);
@@ -196,6 +202,8 @@ impl Lanes {
         let Some((nth, tensors)) = doubted.into_iter().flatten().min() else {
             return Ok(Gone { steps, tensors: 0 });
         };
+        // Who does the rest of the step reads what passed in it.
+        let tensors = if self.passing.contains(&true) { 0 } else { tensors };
         // Others went on: what they added is begun again.
         for (own, member) in members.iter().enumerate().filter(|(_, member)| !member.fresh) {
             for step in nth + usize::from(own < tensors)..steps {
@@ -204,7 +212,7 @@ impl Lanes {
                     for (_, target) in &record.slices {
                         let from = target.positions.offset.saturating_add_signed(target.step * moved);
                         let slab = self.rows * self.widths[own];
-                        numbers.states[own][from..][..slab].fill(T::ZERO);
+                        numbers.states[own][from / slab * slab..][..slab].fill(T::ZERO);
                     }
                 }
             }
