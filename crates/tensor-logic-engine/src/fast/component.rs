@@ -117,6 +117,21 @@ impl Machine {
         as_they_are.then(|| Stored::Dense(Array::given(Buffer::Numbers(Numbers::Double(Arc::clone(values))))))
     }
 
+    /// Stores a parameter whose values are used where they lie; says whether they are, and fit.
+    pub(super) fn took_parameter(&mut self, id: TensorId, values: &Arc<Vec<f64>>) -> bool {
+        let bytes = 8 * values.len() as u64;
+        if self.notes.is_some() || bytes.saturating_add(self.bytes) > self.budget.bytes {
+            return false;
+        }
+        let shared = self.shared(id, values);
+        let taken = shared.is_some();
+        if let Some(stored) = shared {
+            self.bytes += bytes;
+            self.store(id, stored);
+        }
+        taken
+    }
+
     /// All contributions to a tensor from the state at hand.
     pub(super) fn plain(
         &mut self,
