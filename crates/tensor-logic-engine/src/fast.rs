@@ -56,7 +56,7 @@ use std::sync::atomic::AtomicBool;
 use crate::ast::Span;
 use crate::divergence::falls;
 use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value, is_interrupted};
-use crate::error::Result;
+use crate::error::{Code, Refusal, Result};
 use crate::profile::Profile;
 use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::reference::Reference;
@@ -149,6 +149,8 @@ struct Session {
     /// For every component what it was last made from, and which of its tensors were not written down.
     made: Vec<Option<Stamps>>,
     left_out: Vec<Vec<TensorId>>,
+    /// What does not come to rest, and from what: it takes thousands of rounds to know.
+    restless: HashMap<usize, (Stamps, Refusal)>,
     /// Whether it was evaluated since what waits was looked for.
     may_wait: bool,
     parameters: Parameters,
@@ -276,6 +278,7 @@ impl Session {
             stretches: stretch::Kept::default(),
             made,
             left_out,
+            restless: HashMap::new(),
             may_wait: false,
             parameters: Parameters::new(),
             bytes: 0,
@@ -382,6 +385,7 @@ impl Session {
             self.machine.forget_records();
             self.stretches.clear();
             self.made.fill(None);
+            self.restless.clear();
         }
         self.may_wait = true;
         self.machine.tuples = 0;
@@ -459,7 +463,8 @@ impl Session {
             }
         }
         // What parameters are is asked at every step of learning.
-        if let ([id], [], None) = (component.tensors.as_slice(), component.equations.as_slice(), &self.made[at])
+        if let ([id], [], None) =
+            (component.tensors.as_slice(), component.equations.as_slice(), &self.made[at])
             && let Some(values) = self.parameters.get(id)
             && self.machine.took_parameter(*id, values)
         {
@@ -475,6 +480,10 @@ impl Session {
             return Ok(false);
         }
         self.made[at] = None;
+        match self.restless.get(&at) {
+            Some((from, refusal)) if *from == stamps => return Err(refusal.clone()),
+            _ => {}
+        }
         let data = match component.tensors.as_slice() {
             [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
             _ => None,
@@ -508,7 +517,12 @@ impl Session {
                 let left_out = std::mem::take(&mut self.machine.left_out);
                 left_out.iter().for_each(|id| self.machine.forget(*id));
                 self.left_out[at] = left_out;
-                done?;
+                if let Err(refusal) = done {
+                    if refusal.code == Code::Divergence {
+                        self.restless.insert(at, (stamps, refusal.clone()));
+                    }
+                    return Err(refusal);
+                }
             }
         }
         if let Some(id) = data
@@ -755,6 +769,7 @@ impl Engine for Fast {
         for kept in &mut self.sessions {
             let session = &mut kept.session;
             session.stretches.clear();
+            session.restless.clear();
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {
                 if component.tensors.iter().any(|id| program.tensor(*id).role == Role::Computed) {

@@ -20,8 +20,8 @@ use tensor_logic_core::ast::Span;
 
 /// The widest rows of a lane hold so many numbers together.
 const WIDEST: usize = 1 << 13;
-/// A lane has so many rows at least.
-const LEAST: usize = 16;
+/// A lane has so many rows at least: of fewer, another thread is awake when they are nearly done. Tests have fewer.
+const LEAST: usize = if cfg!(test) { 16 } else { 32 };
 /// Several threads are worth it from so many results on; tests have fewer.
 const SHARED: usize = if cfg!(test) { 1 << 8 } else { 1 << 16 };
 
