@@ -18,7 +18,7 @@ use super::machine::{Machine, Stored};
 use super::records::{Input, Moved, Record, Target};
 use crate::error::Result;
 use crate::kernels::{Array, Buffer, Number, Places, Pool, Precision, Recorded, along, together};
-use crate::program::{Combine, Equation, Expr, IndexId, Style, TensorId};
+use crate::program::{Combine, Equation, Expr, IndexId, Kind, Style, TensorId};
 
 /// Fewer steps are done one by one, and at most so many are gone through at once.
 const STEPS: usize = 2;
@@ -197,7 +197,9 @@ impl Machine {
             || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
         let each = records().flat_map(|record| &record.operations);
         let entries: usize = each.map(|moved| moved.operation.len()).sum();
-        let unread = |id: TensorId| alone && self.unread.contains(&id);
+        // Whether counts are too large is asked of all of them.
+        let counts = |id: TensorId| self.program.tensor(id).kind == Kind::Count;
+        let unread = |id: TensorId| alone && self.unread.contains(&id) && !counts(id);
         let lanes = Lanes::of(&self.program, members, (steps, entries * steps), &unread);
         let work = || {
             if let Some(lanes) = &lanes {

@@ -119,7 +119,7 @@ impl Lanes {
             }
             slabs.push(sizes[1..].iter().product::<usize>());
         }
-        let rows = rows.filter(|rows| *rows >= 2 * LEAST)?;
+        let rows = rows.filter(|rows| *rows >= 2 * LEAST && !slabs.contains(&0))?;
         let records =
             || members.iter().flat_map(|member| &member.parts).filter_map(|part| part.record.as_ref());
         let operations = || records().flat_map(|record| &record.operations);
@@ -432,6 +432,8 @@ impl<T: Number> Lane<'_, T> {
             *source = values.get(begin..).unwrap_or_default();
         }
         let mut count = slots.len();
+        // In order stands all of what is read, and not what belongs to these rows.
+        let ordered = ordered.filter(|_| cut.along.get(1).is_some_and(|along| along.step == 0));
         if let Some((slot, at)) = sources.get_mut(count).zip(ordered) {
             *slot = &around.ordered[at];
             count += 1;

@@ -58,7 +58,14 @@ fn program(stream: &mut Stream) -> String {
     text += "F[t, s, h] = sig(G[t, s, 0, h])\nO[t, s, h] = tanh(G[t, s, 1, h])\n";
     text += ["C[t+1, s, h] = F[t, s, h] C[t, s, h] + A[t, s, h]\n", "C[t+1, s, h] = A[t, s, h]\n"][below(2)];
     text += "S[t+1, s, h] = O[t, s, h] tanh(C[t+1, s, h])\n";
-    text + "Loss = (S[t+1, s, h] - U[t, s, h])^2\n"
+    text += "Loss = (S[t+1, s, h] - U[t, s, h])^2";
+    // Rows with a matrix each.
+    match below(3) {
+        0 => {
+            text + " + D[t+1, s, r, h]\nr : 14\nD[0, s, r, h] = 0\nD[t+1, s, r, h] = tanh(X[s, h, g] D[t, s, r, g] + S[t+1, s, h])\nX[s, h, g] = U[0, s, h] B[g]\n"
+        }
+        _ => text + "\n",
+    }
 }
 
 fn parameters(program: &Program, stream: &mut Stream, huge: bool) -> Parameters {
