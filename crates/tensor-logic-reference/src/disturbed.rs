@@ -80,6 +80,8 @@ pub(super) struct Disturbed<const BITS: i32, const RANGE: i32> {
     value: f64,
     /// What was added to make it, without signs.
     mass: f64,
+    /// How far it may be off already, in the same units as what an operation adds to that.
+    error: f64,
     /// The exponents of the largest and of the smallest product of some of its factors.
     reach: (f64, f64),
 }
@@ -113,21 +115,27 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
     const UNIT: f64 = 1.0 / (1_u64 << BITS) as f64;
 
     /// A result that is off by up to [`UNITS`] of units of `size`.
-    fn off(value: f64, size: f64) -> f64 {
+    fn off(value: f64, size: f64, error: f64) -> f64 {
         let drawn = Drawn::new();
         if !value.is_finite() || !size.is_finite() {
             return value;
         }
         let most = UNITS * Self::UNIT * size;
         // Rounding alone makes it differ from 0, or does not: that of this operation, or of those before it.
-        if value.abs() <= BEFORE * most && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
+        let before = UNITS * Self::UNIT * (2.0 * error).max(BEFORE * size);
+        if value.abs() <= before && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
+    }
+
+    /// The same number, which may be off so far.
+    fn since(self, error: f64) -> Self {
+        Disturbed { error: if error.is_finite() { error } else { self.value.abs() }, ..self }
     }
 
     /// A result with these factors: anything, where some of them leave the range.
     fn within(value: f64, reach: (f64, f64)) -> Self {
         let (drawn, (up, down)) = (Drawn::new(), reach);
         if up <= f64::from(RANGE) && down >= f64::from(-RANGE) {
-            return Disturbed { value, mass: value.abs(), reach };
+            return Disturbed { value, mass: value.abs(), error: 0.0, reach };
         }
         let value = match drawn.third() {
             0 => 0.0,
@@ -136,7 +144,7 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
             1 => f64::INFINITY.copysign(value),
             _ => f64::NAN,
         };
-        Disturbed { value, mass: value.abs(), reach }
+        Disturbed { value, mass: value.abs(), error: 0.0, reach }
     }
 
     fn plain(value: f64) -> Self {
@@ -146,9 +154,11 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
 
 impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
     fn new(value: f64) -> Self {
-        let kept = Self::off(value, if length(value) <= BITS { 0.0 } else { value.abs() / UNITS });
+        let size = if length(value) <= BITS { 0.0 } else { value.abs() / UNITS };
+        let kept = Self::off(value, size, 0.0);
         // What is given in 64 bits is there, however large or small.
-        if BITS == 53 { Self::with(kept, None) } else { Self::plain(kept) }
+        let kept = if BITS == 53 { Self::with(kept, None) } else { Self::plain(kept) };
+        kept.since(size)
     }
     fn variable(value: f64) -> Self {
         Self::new(value)
@@ -163,7 +173,7 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         None
     }
     fn with(value: f64, _: Slope) -> Self {
-        Disturbed { value, mass: value.abs(), reach: alone(value) }
+        Disturbed { value, mass: value.abs(), error: 0.0, reach: alone(value) }
     }
 
     fn order(self, other: Self) -> Option<std::cmp::Ordering> {
@@ -182,13 +192,15 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         let exact = first.zip(last).is_none_or(|(first, last)| first - last < BITS - SPARE);
         // In another order, all of what was added may stand on one side of what is left.
         let mass = self.mass + other.mass;
-        let value = Self::off(value, if exact { 0.0 } else { mass });
+        let error = self.error + other.error;
+        let value = Self::off(value, if exact { 0.0 } else { mass }, error);
+        let error = if exact { error } else { error + mass };
         let up = self.reach.0.max(other.reach.0);
         match up > f64::from(RANGE) && !value.is_finite() {
             // Two that overflow may not do so together.
             true if value.is_nan() && !a.is_nan() && !b.is_nan() => Self::within(value, (up, 0.0)),
-            true => Disturbed { value, mass, reach: (up, 0.0) },
-            false => Disturbed { mass, ..Self::plain(value) },
+            true => Disturbed { value, mass, error: 0.0, reach: (up, 0.0) },
+            false => Disturbed { mass, ..Self::plain(value) }.since(error),
         }
     }
 
@@ -196,7 +208,9 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         let value = self.value * other.value;
         let reach = (self.reach.0 + other.reach.0, self.reach.1 + other.reach.1);
         let exact = length(self.value) + length(other.value) <= BITS;
-        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+        let size = if exact { 0.0 } else { value.abs() };
+        let error = self.value.abs() * other.error + other.value.abs() * self.error;
+        Self::within(Self::off(value, size, 0.0), reach).since(error + size)
     }
 
     fn over(self, other: Self) -> Self {
@@ -215,7 +229,9 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
             false => (self.reach.0.max(alone(value).0), self.reach.1.min(alone(value).1)),
         };
         let exact = length(value) + length(b) <= BITS && value * b == a;
-        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+        let size = if exact { 0.0 } else { value.abs() };
+        let error = (self.error + value.abs() * other.error) / b.abs();
+        Self::within(Self::off(value, size, 0.0), reach).since(error + size)
     }
 
     fn power(self, exponent: Self) -> Self {
@@ -233,7 +249,9 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
             return (1..n as u32).fold(self, |product, _| product.times(self));
         }
         let most = self.reach.0.max(-self.reach.1) * n.abs();
-        Self::within(Self::off(value, value.abs()), if most.is_finite() { (most, -most) } else { (0.0, 0.0) })
+        let reach = if most.is_finite() { (most, -most) } else { (0.0, 0.0) };
+        let error = value.abs() * (1.0 + n.abs() * self.error / a.abs());
+        Self::within(Self::off(value, value.abs(), 0.0), reach).since(error)
     }
 
     fn apply(function: &Function, arguments: &[Self]) -> Self {
@@ -256,6 +274,16 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
             (Function::Exp, Some(x)) if *x < -most => (0.0, f64::NEG_INFINITY),
             _ => alone(value),
         };
-        Self::within(Self::off(value, if exact { 0.0 } else { value.abs() }), reach)
+        let size = if exact { 0.0 } else { value.abs() };
+        // How far what it is made of may be off, by how steep it is there.
+        let passed = |(at, argument): (usize, &Self)| {
+            let by = 1e-6 * argument.value.abs().max(1e-6);
+            let mut moved = values.clone();
+            moved[at] += by;
+            argument.error * (function.value(&moved) - value).abs() / by
+        };
+        let off = arguments.iter().enumerate().filter(|(_, argument)| argument.error > 0.0);
+        let error = off.map(passed).sum::<f64>() + size;
+        Self::within(Self::off(value, size, 0.0), reach).since(error)
     }
 }
