@@ -291,10 +291,11 @@ impl Product {
         }
     }
 
-    /// Whether its entries are chains of fused multiply-adds or not, where it does not matter how many rows there are.
+    /// Whether its entries are what the general kernel makes of one run through what is summed over, or come of plain loops, where
+    /// it does not matter how many rows there are.
     fn chains(&self) -> Option<bool> {
         let small = self.m * self.k * self.n <= SMALL;
-        (self.parts() == 1 && (small || SUMS.contains(&self.k))).then_some(!small)
+        (self.parts() == 1 && self.k <= *SUMS.end()).then_some(!small)
     }
 
     /// In how many parts it is summed, by its sizes alone.

@@ -10,7 +10,7 @@ use training::kernels::{Kernel, instruction_set, vectorised};
 use super::number::Number;
 
 /// Sums of so many products are one chain of fused multiply-adds in the general kernels too.
-pub(super) const SUMS: std::ops::RangeInclusive<usize> = 2..=512;
+pub(super) const SUMS: std::ops::RangeInclusive<usize> = 3..=512;
 /// Rows of a tile.
 pub(super) const TALL: usize = 6;
 /// Columns of a tile, of 32 and of 64 bits.
