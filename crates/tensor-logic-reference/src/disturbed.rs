@@ -283,7 +283,7 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
             argument.error * (function.value(&moved) - value).abs() / by
         };
         let off = arguments.iter().enumerate().filter(|(_, argument)| argument.error > 0.0);
-        let error = off.map(passed).sum::<f64>() + size;
-        Self::within(Self::off(value, size, 0.0), reach).since(error)
+        let error = off.map(passed).sum::<f64>();
+        Self::within(Self::off(value, size, error), reach).since(error + size)
     }
 }
