@@ -333,11 +333,11 @@ impl Session {
         let own = |at: &usize| mine(&self.components[*at], &tensors);
         let components: Vec<usize> = (0..self.components.len()).filter(own).collect();
         let last = self.last_uses(goals, &tensors);
+        // Of itself no component is a source.
+        let sources = components.iter().flat_map(|at| &self.sources[*at]);
+        let read: BTreeSet<TensorId> = goals.iter().chain(sources).copied().collect();
         let stepped = components.iter().filter(|at| matches!(self.components[**at].class, Class::Stepped(_)));
         let unread = stepped.map(|at| {
-            let mut others = components.iter().filter(|other| *other != at);
-            let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
-            others.by_ref().for_each(|other| read.extend(&self.sources[*other]));
             let own = self.components[*at].tensors.iter().filter(|id| !read.contains(id));
             (*at, own.copied().collect())
         });
@@ -480,9 +480,8 @@ impl Session {
             return Ok(false);
         }
         self.made[at] = None;
-        match self.restless.get(&at) {
-            Some((from, refusal)) if *from == stamps => return Err(refusal.clone()),
-            _ => {}
+        if let Some((_, refusal)) = self.restless.get(&at).filter(|(from, _)| *from == stamps) {
+            return Err(refusal.clone());
         }
         let data = match component.tensors.as_slice() {
             [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),

@@ -142,28 +142,25 @@ impl Typed for Product {
     }
 
     fn cut(&self, lanes: usize, to: usize) -> Option<(Product, Vec<Along>)> {
-        let mut own = self.clone();
-        let (size, steps) = match self.batch.iter().position(|size| *size != 1) {
-            Some(at) => (&mut own.batch[at], (self.a.batch[at], self.b.batch[at])),
-            None => (&mut own.m, (self.a.row, 0)),
+        let outermost = self.batch.iter().position(|size| *size != 1);
+        let (size, a, b) = match outermost {
+            Some(at) => (self.batch[at], self.a.batch[at], self.b.batch[at]),
+            None => (self.m, self.a.row, 0),
         };
-        let each = size.checked_div(lanes).filter(|each| each * lanes == *size)?;
-        *size = each;
-        let (m, k, n) = (own.m, own.k, own.n);
-        let reach = |factor: &Matrices, rows: usize, columns: usize| {
+        let each = size.checked_div(lanes).filter(|each| each * lanes == size)?;
+        let parts = |count: usize| {
+            let mut own = self.clone();
+            *outermost.map_or(&mut own.m, |at| &mut own.batch[at]) = each * count;
+            own
+        };
+        let (one, own) = (parts(1), parts(to));
+        let along = |factor: &Matrices, step: usize, rows: usize, columns: usize| {
             let far = |size: usize, step: usize| size.saturating_sub(1) * step;
-            let batch: usize =
-                own.batch.iter().zip(&factor.batch).map(|(size, step)| far(*size, *step)).sum();
-            batch + far(rows, factor.row) + far(columns, factor.column)
+            let batch = one.batch.iter().zip(&factor.batch).map(|(size, step)| far(*size, *step));
+            let reach = batch.sum::<usize>() + far(rows, factor.row) + far(columns, factor.column);
+            Along { step: each * step, reach }
         };
-        let along = vec![
-            Along { step: each * steps.0, reach: reach(&self.a, m, k) },
-            Along { step: each * steps.1, reach: reach(&self.b, k, n) },
-        ];
-        match self.batch.iter().position(|size| *size != 1) {
-            Some(at) => own.batch[at] = each * to,
-            None => own.m = each * to,
-        }
+        let along = vec![along(&self.a, a, one.m, one.k), along(&self.b, b, one.k, one.n)];
         (self.chains().is_some() && self.chains() == own.chains()).then_some((own, along))
     }
 
