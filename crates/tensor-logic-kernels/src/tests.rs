@@ -1,5 +1,6 @@
 //! Every kernel against plain loops, on random shapes, views and numbers.
 
+mod cuts;
 mod tapes;
 
 use std::sync::Arc;
