@@ -108,7 +108,11 @@ fn disagreement(
         // An adjoint may have more tuples than what it is of.
         (Ok(_), Err(found)) if matches!(found.code, Code::Budget | Code::TooLarge) => return None,
         // No number ends the rounds of equations, which know of no way on which nothing flows.
-        (Ok(_), Err(found)) if found.code == Code::Divergence && !comes_to_rest(of, parameters) => {
+        (Ok(_), Err(found))
+            if found.code == Code::Divergence
+                && leaves_the_numbers(program, goal, parameters)
+                && !comes_to_rest(of, parameters) =>
+        {
             return Some(format!("steep: {found:?}").into());
         }
         (Ok((_, wanted)), Ok((_, found))) => (wanted, found),
@@ -163,6 +167,14 @@ fn disagreement(
         Err(refusal) if refusal.code == Code::Divergence && !comes_to_rest(of, parameters) => None,
         Err(refusal) => Some(format!("printed: {refusal:?}\n{printed}").into()),
     }
+}
+
+/// Whether something that a tensor is made of is infinite, or no number.
+fn leaves_the_numbers(program: &Program, goal: TensorId, parameters: &Parameters) -> bool {
+    let below: Vec<TensorId> = program.needs(&[goal]).into_iter().collect();
+    let request = Request { program, parameters, budget: BUDGET };
+    let values = Reference::default().values(&request, &below);
+    values.is_ok_and(|values| values.iter().any(|value| value.doubles().iter().any(|x| !x.is_finite())))
 }
 
 /// Whether the equations of the gradient have values, without regard to what stays 0.

@@ -3,11 +3,17 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use seeded::Stream;
+use tensor_logic::engine::{Engine, Parameters, Request};
+use tensor_logic::error::Code;
+use tensor_logic::fast::Fast;
+use tensor_logic::program::TensorId;
 
 use crate::common;
 use crate::common::answers::{calculated, engines};
+use crate::common::engines::{BUDGET, analysed};
 
 /// All numbers of the answers by an engine, or the code of the refusal.
 fn numbers(text: &str, engine: usize) -> Result<Vec<f64>, String> {
@@ -121,4 +127,34 @@ fn what_diverges_is_refused() {
     let text = "A = [[0.6, 0.6], [-0.6, 0.6]]\nB = [1, 0]\nX[i] = B[i] + A[i, j] X[j]\nX?";
     let (wanted, found) = (numbers(text, 0).unwrap(), numbers(text, 1).unwrap());
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-9), "{wanted:?} {found:?}");
+}
+
+/// A refusal is remembered for the numbers that led to it, and no others.
+#[test]
+fn what_does_not_come_to_rest_may_with_other_numbers() {
+    let program = analysed("Q ~ 2\nX = 1 + Q X\nY = X + 1\n").unwrap();
+    let id = |name: &str| {
+        let at = program.tensors.iter().position(|tensor| tensor.name == name).unwrap();
+        TensorId(at as u32)
+    };
+    let mut engine = Fast::default();
+    let mut refused = None;
+    for keeps in [2.0, 2.0, 0.5, 2.0, 0.25, 0.5] {
+        let parameters: Parameters = [(id("Q"), Arc::new(vec![keeps]))].into();
+        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+        for (goal, more) in [("X", 0.0), ("Y", 1.0), ("X", 0.0)] {
+            match engine.values(&request, &[id(goal)]) {
+                Ok(found) => {
+                    let wanted = 1.0 / (1.0 - keeps) + more;
+                    assert!(keeps < 1.0 && (found[0].doubles()[0] - wanted).abs() < 1e-9, "{goal}, {keeps}");
+                }
+                Err(refusal) => {
+                    let known = refused.get_or_insert_with(|| refusal.message.clone());
+                    assert!(keeps > 1.0 && refusal.code == Code::Divergence, "{goal}, {keeps}");
+                    assert_eq!(*known, refusal.message);
+                }
+            }
+        }
+    }
+    assert!(refused.is_some());
 }

@@ -107,6 +107,13 @@ impl<'a> Scattered<'a> {
         tuples.collect()
     }
 
+    /// Whether the reference refuses what an engine refuses, where that is asked for.
+    fn refuses(&self, refusal: &Refusal) -> bool {
+        let of = self.request.program.equations.iter().filter(|equation| equation.head_span == refusal.span);
+        let own = |tensor| Reference::default().values(&self.request, &[tensor]);
+        of.into_iter().any(|equation| own(equation.tensor).is_err_and(|own| is_same(&own, refusal)))
+    }
+
     /// Whether a tensor that the reference refuses is not needed: whatever numbers stand in its place, the answer is this one.
     fn needs_not(&self, refusal: &Refusal, found: &[Value]) -> bool {
         let program = self.request.program;
@@ -189,8 +196,11 @@ pub(crate) fn judged(
     }
     let (found, wanted) = match (found, wanted) {
         (Err(found), Err(wanted)) if is_same(found, wanted) => return Judged::Near,
-        // Of several that do not come to rest, either may be named.
-        (Err(found), Err(wanted)) if [found.code, wanted.code] == [Code::Divergence; 2] => {
+        // Of several that do not come to rest, any may be named.
+        (Err(found), Err(wanted))
+            if [found.code, wanted.code] == [Code::Divergence; 2]
+                && scattered.is_some_and(|scattered| scattered.refuses(found)) =>
+        {
             return Judged::Near;
         }
         (Ok(found), Ok(wanted)) => (&found[0], &wanted[0]),
