@@ -131,6 +131,17 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
         Disturbed { error: if error.is_finite() { error } else { self.value.abs() }, ..self }
     }
 
+    /// A product with what is no number is none, whatever else there is; and one with an infinity that did not come of large
+    /// factors is no number that is finite.
+    fn of_factors(self, a: Self, b: Self) -> Self {
+        let infinite = |x: Self| x.value.is_infinite() && x.reach.0 <= f64::from(RANGE);
+        let none = a.value.is_nan() || b.value.is_nan();
+        match none || self.value.is_finite() && (infinite(a) || infinite(b)) {
+            true => Self::with(f64::NAN, None),
+            false => self,
+        }
+    }
+
     /// A result with these factors: anything, where some of them leave the range.
     fn within(value: f64, reach: (f64, f64)) -> Self {
         let (drawn, (up, down)) = (Drawn::new(), reach);
@@ -210,7 +221,7 @@ impl<const BITS: i32, const RANGE: i32> Number for Disturbed<BITS, RANGE> {
         let exact = length(self.value) + length(other.value) <= BITS;
         let size = if exact { 0.0 } else { value.abs() };
         let error = self.value.abs() * other.error + other.value.abs() * self.error;
-        Self::within(Self::off(value, size, 0.0), reach).since(error + size)
+        Self::within(Self::off(value, size, 0.0), reach).since(error + size).of_factors(self, other)
     }
 
     fn over(self, other: Self) -> Self {
