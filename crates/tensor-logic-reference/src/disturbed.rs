@@ -58,11 +58,12 @@ impl Drawn {
         (self.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 
-    /// One of three: of every four evaluations the same one throughout in three, so that each is met by all elements.
+    /// One of three: of every eight evaluations the same one throughout in three, so that each is met by all elements, and of each
+    /// operation another one in five, so that any two meet.
     fn third(self) -> u64 {
-        match SEED.with(Cell::get) % 4 {
-            3 => (self.0 & 0x7ff) % 3,
-            always => always,
+        match SEED.with(Cell::get) % 8 {
+            always @ 0..3 => always,
+            _ => (self.0 & 0x7ff) % 3,
         }
     }
 }

@@ -21,7 +21,7 @@ use super::engines::value_difference;
 use super::single::each_number;
 
 /// How often. One that goes either way is seen to go both but for one in some hundred.
-const TIMES: u64 = 16;
+const TIMES: u64 = 32;
 /// So many times the scatter: operations are off by parts of what they may be off by.
 const SCATTER: f64 = 2.0;
 /// What scatters by more than this part of a number is decided by rounding.
