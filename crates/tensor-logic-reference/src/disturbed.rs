@@ -4,7 +4,7 @@
 //!
 //! Enter at [`Disturbed`]. A sum is off by a part of what it adds, not of what is left, as it may be in another order. What is
 //! exact stays exact: small whole numbers, halves and quarters as long as the bits hold them with some to spare. A sum that is 0
-//! but for rounding is now and then just 0, so that it is not always there. A product of which some factors together leave the
+//! but for rounding is now and then just 0, so that it is not always there, or of the size of 1, however large what it adds. A product of which some factors together leave the
 //! range, in whatever order, is anything.
 
 use std::cell::Cell;
@@ -124,7 +124,13 @@ impl<const BITS: i32, const RANGE: i32> Disturbed<BITS, RANGE> {
         let most = UNITS * Self::UNIT * size;
         // Rounding alone makes it differ from 0, or does not: that of this operation, or of those before it.
         let before = UNITS * Self::UNIT * (2.0 * error).max(BEFORE * size);
-        if value.abs() <= before && drawn.third() == 0 { 0.0 } else { value + most * drawn.part() }
+        match drawn.third() {
+            _ if value.abs() > before => value + most * drawn.part(),
+            0 => 0.0,
+            // Where the large ones cancel first, those are left that are lost beside them.
+            1 => most.min(1.0) * drawn.part(),
+            _ => value + most * drawn.part(),
+        }
     }
 
     /// The same number, which may be off so far.

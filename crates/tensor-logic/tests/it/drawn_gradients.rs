@@ -115,6 +115,9 @@ fn disagreement(
         {
             return Some(format!("steep: {found:?}").into());
         }
+        (Ok(_), Err(found)) if refused_by_rounding(program, goal, parameters, &found) => {
+            return Some(format!("rounding: {found:?}").into());
+        }
         (Ok((_, wanted)), Ok((_, found))) => (wanted, found),
         (wanted, found) => return Some(format!("{found:?}\n instead of {wanted:?}").into()),
     };
@@ -175,6 +178,18 @@ fn leaves_the_numbers(program: &Program, goal: TensorId, parameters: &Parameters
     let request = Request { program, parameters, budget: BUDGET };
     let values = Reference::default().values(&request, &below);
     values.is_ok_and(|values| values.iter().any(|value| value.doubles().iter().any(|x| !x.is_finite())))
+}
+
+/// Whether what a tensor is made of is refused so in random arithmetic.
+fn refused_by_rounding(
+    program: &Program,
+    goal: TensorId,
+    parameters: &Parameters,
+    refusal: &Refusal,
+) -> bool {
+    let request = Request { program, parameters, budget: BUDGET };
+    let scattered = Scattered::new(request, goal, Kept::Double);
+    rounding::judged(&Err(refusal.clone()), &Ok(Vec::new()), Some(&scattered), 0.0) != Judged::Differs
 }
 
 /// Whether the equations of the gradient have values, without regard to what stays 0.
@@ -247,6 +262,7 @@ fn examined(text: &str, storage: Storage) -> Outcome {
     match slopes {
         _ if how.starts_with("printed: refused") => Outcome::Unprinted,
         _ if how.starts_with("steep: ") => Outcome::Steep,
+        _ if how.starts_with("rounding: ") => Outcome::Rounding(how),
         Some((found, wanted)) if hangs_on_rounding(of, &parameters, (&found, &wanted)) => {
             Outcome::Rounding(how)
         }
