@@ -74,6 +74,15 @@ fn is_heavy(expr: &Expr) -> bool {
     }
 }
 
+/// Whether a factor may say which tuples there are: a number does not, nor what is 0 outside.
+fn may_be_absent(factor: &Expr) -> bool {
+    match factor {
+        Expr::Number(_) => false,
+        Expr::Read(read) => read.otherwise == Otherwise::Absent,
+        _ => true,
+    }
+}
+
 /// The indices of an expression that the scope binds, in the order of the scope.
 fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> {
     let mut found = Vec::new();
@@ -84,44 +93,6 @@ fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> 
         crate::walk::when_indices(when, &mut |index| found.push(index));
     }
     scope.indices.iter().copied().filter(|index| found.contains(index)).collect()
-}
-
-/// That everything around an expression is there, for some values of the indices that are not its own.
-fn around(scope: &Scope, factors: &[Expr], own: &[IndexId]) -> When {
-    let mut around = When { guards: scope.when.guards.clone(), ..When::default() };
-    factors.iter().for_each(|factor| tuples_of(factor, &mut around));
-    let When { exists, guards, .. } = &mut around;
-    for guard in guards {
-        crate::walk::guard_indices(guard, &mut |index| {
-            if scope.indices.contains(&index) && !own.contains(&index) && !exists.contains(&index) {
-                exists.push(index);
-            }
-        });
-    }
-    around
-}
-
-/// The tuples without which an expression has no value.
-fn tuples_of(expr: &Expr, into: &mut When) {
-    match expr {
-        Expr::Read(read) if read.otherwise == Otherwise::Absent => {
-            into.guards.push(Guard::Read(read.clone()));
-        }
-        // Nothing summed has no value, unless it was asked for.
-        Expr::Reduce(reduce) if reduce.operation == Operation::Sum && !reduce.explicit => {
-            let more = reduce.over.iter().chain(&reduce.when.exists);
-            into.exists.extend(more);
-            into.guards.extend(reduce.when.guards.iter().cloned());
-            tuples_of(&reduce.body, into);
-        }
-        Expr::Product(parts) | Expr::Plus(parts) => parts.iter().for_each(|part| tuples_of(part, into)),
-        Expr::Quotient(a, b) | Expr::Power(a, b) => [a, b].into_iter().for_each(|part| tuples_of(part, into)),
-        Expr::Negate(part) => tuples_of(part, into),
-        Expr::Call(call) if call.when.guards.is_empty() => {
-            call.arguments.iter().for_each(|part| tuples_of(part, into));
-        }
-        _ => {}
-    }
 }
 
 impl Builder {
@@ -175,11 +146,11 @@ impl Builder {
             self.walk(a, scope, vec![over], span);
         }
         if self.depends(b) {
-            // -a / b², once for all occurrences below.
+            // -a / b / b, once for all occurrences below: the square of a divisor may leave the numbers.
             let mut factors = factors;
             factors.push(Expr::Negate(Box::new(a.clone())));
-            let squared = Expr::Product(vec![b.clone(), b.clone()]);
-            let over = Expr::Quotient(Box::new(product(factors)), Box::new(squared));
+            let over = Expr::Quotient(Box::new(product(factors)), Box::new(b.clone()));
+            let over = Expr::Quotient(Box::new(over), Box::new(b.clone()));
             let factors = self.collected(&[b], None, scope, vec![over], span);
             let inner = self.scope_of(&[b], None, scope);
             self.walk(b, &inner, factors, span);
@@ -329,18 +300,21 @@ impl Builder {
         let span = reduce.span;
         let (over, when, body) = opened;
         let all: Vec<IndexId> = scope.indices.iter().chain(&over).copied().collect();
-        let indices = free_in(&[&body], Some(&when), &Scope { indices: all, when: When::default() });
+        let indices = free_in(&[&body], Some(&when), &Scope { indices: all.clone(), when: When::default() });
         let outer: Vec<IndexId> = indices.iter().copied().filter(|index| !over.contains(index)).collect();
         let entries = self.helper("Entry", &indices, true, span);
         let mut within = Scope { indices: indices.clone(), when: when.clone() };
         let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        let mut stored = vec![body.clone()];
         if outer.iter().any(|index| !self.is_ranged(*index)) {
-            // Tuples beside it bind what its own do not.
-            let around = around(scope, &factors, &indices);
-            within.when.guards.extend(around.guards);
-            within.when.exists.extend(around.exists);
+            // Tuples beside it bind what its own do not. Whatever else these bind, an entry is the same number.
+            within = Scope { indices: all, when: scope.when.clone() }.opened(&[], &when, &mut stored, span);
+            stored.extend(factors.iter().filter(|factor| may_be_absent(factor)).map(present));
+            if within.indices.len() > indices.len() {
+                self.set_combine_to(entries, Combine::Max);
+            }
         }
-        self.push(entries, head, &within, body.clone(), span);
+        self.push(entries, head, &within, product(stored), span);
         let entry = self.read_of(entries, &indices, span);
         // The best of them, and how many attain it.
         let best = self.helper("Best", &outer, true, span);

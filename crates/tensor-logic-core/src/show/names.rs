@@ -24,6 +24,11 @@ impl Declarations {
         self.declared.iter().any(|(known, _)| known == name)
     }
 
+    /// Whether a name is declared to range over this.
+    pub(super) fn is(&self, name: &str, domain: &Domain) -> bool {
+        self.declared.iter().any(|(known, own)| known == name && own == domain)
+    }
+
     /// The name of an index with this range: like the one wanted, and none of those in use.
     pub(super) fn declare(&mut self, wanted: &str, domain: &Domain, in_use: &BTreeSet<String>) -> String {
         let plain = wanted.starts_with(char::is_alphabetic);

@@ -186,7 +186,8 @@ impl Printer<'_> {
         Some(Piece::base(bracketed(name, &[index], !reduce.explicit, true)))
     }
 
-    /// The size of a range: `Dk` where the index `dk` stands for it, otherwise a number.
+    /// The size of a range: `Dk` where the index `dk` stands for it, otherwise a number. In a whole program that index must be
+    /// declared: others have the ranges that the text gives them.
     fn size(&self, reduce: &Reduce) -> Option<Piece> {
         let ([counted], Operation::Count, Expr::Number(1.0), true) =
             (reduce.over.as_slice(), reduce.operation, &reduce.body, reduce.explicit)
@@ -205,6 +206,7 @@ impl Printer<'_> {
             Range::Domain(range) => range == domain,
             Range::Tuples | Range::Computed => true,
         });
+        let same = same && self.names.declarations.is_none_or(|known| known.borrow().is(&entry.name, domain));
         let given = |tensor: &Tensor| tensor.name == name && tensor.role != Role::Missing;
         let free = !self.program.tensors.iter().any(given);
         let named = same && free && name.to_lowercase() == entry.name;

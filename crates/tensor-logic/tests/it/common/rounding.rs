@@ -31,6 +31,8 @@ const ROUNDS: u64 = 1000;
 /// All evaluations together take no longer.
 const LONGEST: Duration = Duration::from_secs(4);
 
+/// Rounds that change nothing by more are at their limit.
+const LIMIT: f64 = 1e-15;
 /// The factor of [`Scattered::with_more_rounds`].
 const MORE: u64 = 1000;
 
@@ -94,10 +96,16 @@ impl<'a> Scattered<'a> {
     pub(crate) fn new(request: Request<'a>, goal: TensorId, kept: Kept) -> Scattered<'a> {
         let mut program = request.program.clone();
         program.settings.rounds = program.settings.rounds.min(ROUNDS);
-        let within = Request { program: &program, ..request };
+        // Where rounds rest is as far from the limit as the tolerance says, and where a solution stands is not.
+        let mut at_limit = program.clone();
+        at_limit.settings.tolerance = program.settings.tolerance.min(LIMIT);
         // It is the engines that must end: loops over all there is take as long as they take, and this many times.
         let late = Late::new();
-        let sample = |seed| Reference::stopping(late.stop()).disturbed(&within, &[goal], kept, seed);
+        let sample = |seed: u64| {
+            let program = if seed.is_multiple_of(2) { &at_limit } else { &program };
+            let within = Request { program, ..request.clone() };
+            Reference::stopping(late.stop()).disturbed(&within, &[goal], kept, seed)
+        };
         let samples = (1..=TIMES).map(sample).collect();
         Scattered { request, goal, samples }
     }
