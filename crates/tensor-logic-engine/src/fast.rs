@@ -58,8 +58,11 @@ use crate::divergence::falls;
 use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value, is_interrupted};
 use crate::error::{Code, Refusal, Result};
 use crate::profile::Profile;
-use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, TensorId};
+use crate::program::{
+    Class, Component, Equation, IndexId, Kind, Program, Range, Role, Style, Tensor, TensorId,
+};
 use crate::reference::Reference;
+use crate::walk;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
 use stretch::{FEWEST, Stretches};
@@ -118,6 +121,8 @@ struct Needs {
     last: HashMap<usize, Vec<TensorId>>,
     /// Of recursions in steps, what nobody else reads.
     unread: HashMap<usize, Vec<TensorId>>,
+    /// That an index of one of their equations has too many values.
+    refused: Option<Refusal>,
 }
 
 /// What is kept of a program, with what is asked of all of them at every step: there are as many as batches.
@@ -342,7 +347,9 @@ impl Session {
             (*at, own.copied().collect())
         });
         let unread = unread.collect();
-        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last, unread });
+        let of = components.iter().flat_map(|at| &self.components[*at].equations);
+        let refused = of.copied().find_map(|at| too_wide(program, program.equation(at)));
+        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last, unread, refused });
         self.needed = Some(Arc::clone(&needs));
         needs
     }
@@ -391,6 +398,9 @@ impl Session {
         self.machine.tuples = 0;
         self.machine.bytes = 0;
         let needs = self.needs(goals);
+        if let Some(refusal) = &needs.refused {
+            return Err(refusal.clone());
+        }
         let needed = &needs.tensors;
         let components = Arc::clone(&self.components);
         let mut stretches = self.stretches.of(goals, self.machine.notes.is_none());
@@ -596,7 +606,7 @@ impl Fast {
         request: &Request<'_>,
         goals: &[TensorId],
         shed: bool,
-        answer: impl Fn(&Machine, TensorId) -> T,
+        answer: impl Fn(&Machine, TensorId) -> Result<T>,
     ) -> Result<Option<Vec<T>>> {
         // Where nothing changed nothing is evaluated.
         self.stop.check(Span::default())?;
@@ -641,7 +651,7 @@ impl Fast {
             }
         }
         let answers: Result<Vec<T>> =
-            outcome.map(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
+            outcome.and_then(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
         // Names are written down where they are not those of the last time.
         let stamp = request.program.stamp.number();
         if self.derived_of.0 != stamp || self.derived_of.1 != derived {
@@ -670,25 +680,51 @@ impl Fast {
 }
 
 /// The value of a tensor.
-fn value(machine: &Machine, goal: TensorId) -> Value {
-    match machine.stored(goal) {
+fn value(machine: &Machine, goal: TensorId) -> Result<Value> {
+    Ok(match machine.stored(goal) {
         Some(Stored::Dense(array)) => Value::Dense(machine.numbers(array)),
         Some(Stored::Relation(relation)) if machine.program.tensor(goal).style == Style::Square => {
+            // All of its elements are more than those that it is stored by.
+            machine.fits(goal)?;
             Value::Dense(machine.densified(goal, relation))
         }
         Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
         None => Value::Tuples(Default::default()),
+    })
+}
+
+/// The refusal of an equation of which an index has more values than there are codes: tables hold 32 bits of each.
+fn too_wide(program: &Program, equation: &Equation) -> Option<Refusal> {
+    let mut wide = None;
+    let mut visit = |index: IndexId| {
+        if let Range::Domain(domain) = &program.index(index).range
+            && domain.len() >= u32::MAX as usize
+        {
+            wide = Some((index, domain.len()));
+        }
+    };
+    equation.left.iter().copied().for_each(&mut visit);
+    for term in &equation.terms {
+        term.over.iter().copied().for_each(&mut visit);
+        walk::expr_indices(&term.body, &mut visit);
+        walk::when_indices(&term.when, &mut visit);
     }
+    let (index, len) = wide?;
+    let message =
+        format!("`{}` ranges over {len} values, more than a table holds", program.index(index).name);
+    let help =
+        "read relations in round brackets, at indices without a declaration: these take the values of tuples";
+    Some(Refusal::new(Code::TooLarge, equation.head_span, message).help(help))
 }
 
 /// The value of a square tensor as it is stored.
-fn slope(machine: &Machine, goal: TensorId) -> Slope {
-    match machine.stored(goal) {
+fn slope(machine: &Machine, goal: TensorId) -> Result<Slope> {
+    Ok(match machine.stored(goal) {
         Some(Stored::Relation(relation)) if machine.program.tensor(goal).style == Style::Square => {
             Slope::Listed(machine.listed(goal, relation))
         }
-        _ => Slope::Whole(value(machine, goal)),
-    }
+        _ => Slope::Whole(value(machine, goal)?),
+    })
 }
 
 impl Engine for Fast {

@@ -89,10 +89,18 @@ impl Machine {
 
     /// Refuses a square tensor that does not fit.
     pub(crate) fn reserve_tensor(&mut self, id: TensorId) -> Result<()> {
-        let program = Arc::clone(&self.program);
-        if program.tensor(id).style == Style::Round {
-            return Ok(());
+        if self.program.tensor(id).style == Style::Square {
+            self.bytes += self.fits(id)?;
         }
+        Ok(())
+    }
+
+    /// The bytes that all elements of a tensor need.
+    ///
+    /// # Errors
+    /// `too-large` where they do not fit beside what there is.
+    pub(crate) fn fits(&self, id: TensorId) -> Result<u64> {
+        let program = &self.program;
         let sizes = program.tensor(id).all_sizes();
         let needed = sizes.fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
         let limit = self.budget.bytes;
@@ -102,8 +110,7 @@ impl Machine {
             let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
             return Err(Refusal::new(Code::TooLarge, self.program.left_side(id), message).help(help));
         }
-        self.bytes += needed as u64;
-        Ok(())
+        Ok(needed as u64)
     }
 
     /// A parameter whose values are used where they lie.
