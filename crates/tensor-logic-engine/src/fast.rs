@@ -348,7 +348,12 @@ impl Session {
         });
         let unread = unread.collect();
         let of = components.iter().flat_map(|at| &self.components[*at].equations);
-        let refused = of.copied().find_map(|at| too_wide(program, program.equation(at)));
+        let refused = of.copied().find_map(|at| {
+            let equation = program.equation(at);
+            let refusal = too_wide(program, equation)?;
+            let square = program.tensor(equation.tensor).style == Style::Square;
+            Some(self.machine.fits(equation.tensor).err().filter(|_| square).unwrap_or(refusal))
+        });
         let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last, unread, refused });
         self.needed = Some(Arc::clone(&needs));
         needs

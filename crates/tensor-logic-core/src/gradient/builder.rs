@@ -72,6 +72,27 @@ impl Scope {
     }
 }
 
+/// An index function with what these guards assign in the place of the indices that they compute.
+fn assigned(function: &IndexFn, when: &When) -> IndexFn {
+    let of = |part: &IndexFn| Box::new(assigned(part, when));
+    let value = |index: &IndexId| {
+        when.guards.iter().find_map(|guard| match guard {
+            Guard::Bind(own, function) if own == index => Some(assigned(function, when)),
+            _ => None,
+        })
+    };
+    match function {
+        IndexFn::Index(index) => value(index).unwrap_or_else(|| function.clone()),
+        IndexFn::Const(_) | IndexFn::Ordinal(_) => function.clone(),
+        IndexFn::Negate(a) => IndexFn::Negate(of(a)),
+        IndexFn::Add(a, b) => IndexFn::Add(of(a), of(b)),
+        IndexFn::Subtract(a, b) => IndexFn::Subtract(of(a), of(b)),
+        IndexFn::Multiply(a, b) => IndexFn::Multiply(of(a), of(b)),
+        IndexFn::Divide(a, b) => IndexFn::Divide(of(a), of(b)),
+        IndexFn::Remainder(a, b) => IndexFn::Remainder(of(a), of(b)),
+    }
+}
+
 /// Whether something is normalised along an index inside of an expression.
 fn is_axis(expr: &Expr, index: IndexId) -> bool {
     let own = matches!(expr, Expr::Axis(axis) if axis.axes.contains(&index));
@@ -182,6 +203,8 @@ impl Builder {
         body: Expr,
         span: Span,
     ) {
+        // On a left side an index takes all its values, of which an assignment keeps some, and it is none any more.
+        let head: Vec<IndexFn> = head.iter().map(|function| assigned(function, &scope.when)).collect();
         let mut left = Vec::new();
         for function in &head {
             function.visit(&mut |index| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::index::{self, Spacing};
 use super::names::Sharing;
-use super::piece::{Level, Piece};
+use super::piece::{self, Level, Piece};
 use super::presence;
 use super::value::{Printer, Stands, bar, bracketed};
 use crate::ast::Comparison;
@@ -40,6 +40,11 @@ pub(super) fn used(body: Option<&Expr>, when: &When) -> BTreeSet<IndexId> {
     used
 }
 
+/// Whether an assignment among these guards computes an index.
+fn is_computed(index: IndexId, when: &When) -> bool {
+    when.guards.iter().any(|guard| matches!(guard, Guard::Bind(own, _) if *own == index))
+}
+
 impl Printer<'_> {
     pub(super) fn reduce(&mut self, reduce: &Reduce, stands: Stands) -> Piece {
         if let Some(size) = self.size(reduce) {
@@ -49,6 +54,9 @@ impl Printer<'_> {
             return self.guarded(reduce, stands);
         }
         let text = self.written_out(reduce.operation, &reduce.over, &reduce.when, &reduce.body);
+        if reduce.over.iter().all(|index| is_computed(*index, &reduce.when)) {
+            return Piece::base(text);
+        }
         let neutral = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
         let needed = stands.neutral != Some(reduce.operation) || self.hides(reduce);
         let absent = neutral && !reduce.explicit && needed;
@@ -70,7 +78,8 @@ impl Printer<'_> {
         })
     }
 
-    /// `sum[j](… | …)`
+    /// `sum[j](… | …)`. What an assignment computes is not listed: an index that is takes all values of its range, and the
+    /// assignment is a comparison then. Where nothing is listed it is a group, which must be a product.
     pub(super) fn written_out(
         &mut self,
         operation: Operation,
@@ -80,18 +89,33 @@ impl Printer<'_> {
     ) -> String {
         let depth = self.names.depth();
         let inside = used(Some(body), when);
-        let names: Vec<String> =
-            over.iter().map(|index| self.names.bind(*index, &inside, Sharing::Local)).collect();
+        let mut names = Vec::new();
+        for index in over {
+            let name = self.names.bind(*index, &inside, Sharing::Local);
+            if !is_computed(*index, when) {
+                names.push(name);
+            }
+        }
         let neutral = (operation == Operation::Sum).then_some(operation);
         let stands = Stands { split: true, zero: false, neutral };
-        let text = self.value(body, stands).text;
+        let is_product = matches!(body, Expr::Product(factors) if factors.len() > 1);
+        let text = match names.is_empty() && !is_product {
+            // Of parentheses a product is in, and no other value, what is in them is a scope.
+            true => piece::side_by_side(["1".to_owned(), self.value(body, stands.inside()).at(Level::Power)]),
+            false => self.value(body, stands).text,
+        };
         let mut guards = self.when(when);
         guards.extend(self.slices(over, when, body));
         // An index that nothing holds needs an occurrence.
-        let idle = over.iter().zip(&names).filter(|(index, _)| !inside.contains(index));
+        let listed = over.iter().filter(|index| !is_computed(**index, when));
+        let idle = listed.zip(&names).filter(|(index, _)| !inside.contains(index));
         guards.extend(idle.map(|(_, name)| format!("{name} == {name}")));
         self.names.leave(depth);
-        format!("{}[{}]({text}{})", operation_name(operation), names.join(", "), bar(&guards))
+        let scope = match names.as_slice() {
+            [] => String::new(),
+            names => format!("{}[{}]", operation_name(operation), names.join(", ")),
+        };
+        format!("{scope}({text}{})", bar(&guards))
     }
 
     /// The guards that keep wildcards within their slices.
@@ -293,7 +317,7 @@ impl Printer<'_> {
         match side {
             Expr::Index(function) => self.index_side(function),
             Expr::Number(value) if both && value.fract() == 0.0 => {
-                let text = super::piece::value(*value).text;
+                let text = piece::value(*value).text;
                 if text.contains(['e', '/']) { text } else { format!("{text}.0") }
             }
             _ => {

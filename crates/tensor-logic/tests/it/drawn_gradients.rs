@@ -489,6 +489,19 @@ fn what_a_maximum_is_of_is_bound_by_tuples_beside_it() {
     }
 }
 
+/// What an assignment computes is not listed where a sum is written out: it would range over all its values.
+#[test]
+fn computed_indices_are_printed_as_computed() {
+    let text = "i, j, k : 3; A ~ [[3, 0.5, 4], [0.25, 0.5, 3], [0, 4, 0.5]]\n\
+                E[i] max= sum[j](A[j-k, j] A[i, m-i] A[0, k] | m = 2 * j, m < 1, j < 2)\n\
+                F[i] = sum[j](A[i, m-i] | m = 2 * j, m < 1)\nG(i) += exp(A[i, m-i] | m = 2 * i) A[0, i]\n\
+                Loss = E[p] A[p, 0] + F[q] A[0, q] + G(r)\nLoss?";
+    for storage in STORAGES {
+        let found = outcome(text, storage);
+        assert!(matches!(found, Outcome::Same), "{found:?}");
+    }
+}
+
 /// `J` is the size of `j`, whose range a printed text may not have.
 #[test]
 fn sizes_are_printed_as_numbers_where_their_index_is_not_declared() {

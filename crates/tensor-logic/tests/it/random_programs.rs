@@ -327,6 +327,9 @@ const ONCE_DIFFERENT: &[&str] = &[
     "R(1, 0); P(0, 1); Q(0, 0)
      S[k, j.] = softmax(R[j, i] + P[j, k] | not P(n, k), (n j) == 0) P(k, j)
      T(j.) += lnorm(Q(1, z) P(j, i) + R[j, i] | not P(n, k), (n j) == 0) P(k, j)",
+    // A relation that holds blocks of numbers, in a guard: an empty slice has no tuple.
+    "A = [1, -0.5, 0.5]; R(Bob); Q(k, y) += A[k] R(y); W[x] = 1 | Q(2:2, x); V(x) += R(x) | not Q(3:5, x); U(x) += R(x) | Q(1:2, x)",
+    "A = [1, -0.5, 0.5]; R(0); Q(j, k, y) avg= A[j] A[k] R(y); W[k, x, j] = Q(k, j, x) | Q(k, 2:2, x)",
     // The fast one, relations listed: an equation of two symbols was solved as one of numbers.
     "B = [1, 2]; C(Cal, Cal); C(Ann, Cal); Y[w] = (C(w, y) B[k] | w == y); Z[w] or= (C(w, y) B[0] | y == w)",
 ];

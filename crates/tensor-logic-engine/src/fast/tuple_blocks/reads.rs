@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::Split;
 use crate::domains::binds;
-use crate::presence::fits;
+use crate::presence::{fits, has_values};
 use crate::program::{
     Argument, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range, Read, Sense, TensorId, When,
 };
@@ -110,13 +110,15 @@ fn kept_reads(
             let asks = *sense == Sense::Negative || guards.contains(&read.node.number());
             let fine = read.arguments.iter().zip(&split.dense).all(|(argument, dense)| {
                 let (Some(domain), Some(function)) = (dense, argument.function()) else { return true };
-                let known = function.alone().is_some_and(|index| loose.get(&index) == Some(domain))
-                    || fits(program, function, domain);
-                let mut named = true;
+                let (mut named, mut some) = (true, !domain.is_empty());
                 function.visit(&mut |index| {
+                    some &= loose.contains_key(&index) || has_values(program, index);
                     named &= !by_tuples(&index) || others.contains(&index) || loose.contains_key(&index);
                 });
-                known || (!asks && named)
+                let known = function.alone().is_some_and(|index| loose.get(&index) == Some(domain))
+                    || fits(program, function, domain);
+                // Where a place is left out of a guard, nobody asks any more whether its index has values: an empty slice has none.
+                if asks { known && some } else { known || named }
             });
             let total = split.zero || read.otherwise == Otherwise::Absent;
             if !fine || !total {
