@@ -19,6 +19,7 @@ mod machine;
 mod number;
 mod prove;
 mod store;
+mod wide;
 mod worlds;
 
 pub use ground::{Atom, Contribution, Ground, Most, ground};
@@ -37,6 +38,7 @@ use tensor_logic_core::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{Kind, Program, Role, Style, TensorId, Term};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
+use wide::Wide;
 
 /// The reference interpreter.
 #[derive(Debug, Default)]
@@ -102,6 +104,20 @@ impl Reference {
             Kept::Double => answers(&self.evaluate::<Disturbed<53, 1000>>(request, goals, None)?, goals),
             Kept::Single => answers(&self.evaluate::<Disturbed<24, 100>>(request, goals, None)?, goals),
         })
+    }
+
+    /// The elements of square tensors as mantissas, from 1/2 to 1 without their signs, and exponents of 2: those that 64 bits
+    /// hold nothing of among them.
+    ///
+    /// # Errors
+    /// The refusals of [`Engine::values`].
+    pub fn wide(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Vec<(f64, i64)>>> {
+        let machine = self.evaluate::<Wide>(request, goals, None)?;
+        let parts = |goal: &TensorId| match machine.store(*goal) {
+            Some(Store::Dense(_, values)) => values.iter().map(|value| value.parts()).collect(),
+            _ => Vec::new(),
+        };
+        Ok(goals.iter().map(parts).collect())
     }
 
     fn evaluate<'p, N: Number>(

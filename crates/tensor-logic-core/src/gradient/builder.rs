@@ -258,6 +258,9 @@ impl Builder {
             Expr::Negate(part) | Expr::Quotient(part, _) => self.not_zero(part, into),
             // X^0 is 1.
             Expr::Power(_, exponent) if matches!(**exponent, Expr::Number(0.0)) => {}
+            Expr::Number(number) if *number == 0.0 => {
+                into.push(Guard::Compare(Comparison::NotEqual, expr.clone(), Expr::Number(0.0)));
+            }
             Expr::Number(_) => {}
             _ => {
                 let mut stays = true;

@@ -12,7 +12,7 @@ use crate::gradient::{Adjoint, adjoint, guarded_adjoint};
 use crate::model;
 use crate::program::{Program, Role, Style, TensorId};
 use crate::start::start_values;
-use crate::value::{Domain, Tuple};
+use crate::value::{Domain, Tuple, element};
 
 /// The value and the gradients of a scalar.
 #[derive(Debug, Clone)]
@@ -182,6 +182,12 @@ fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
             for given in &tensor.given {
                 let Some(facts) = given.facts() else { continue };
                 tuples.extend((0..facts.count).map(|at| facts.tuple(at).to_vec()));
+            }
+            if tensor.role == Role::Parameter {
+                // It has every tuple of its domains.
+                let domains = tensor.domains();
+                let count = domains.iter().map(Domain::len).product::<usize>();
+                tuples.extend((0..count).map(|at| element(&domains, at)));
             }
             tuples.sort_by(|a, b| program.symbols.compare_tuples(a, b));
             tuples.dedup();

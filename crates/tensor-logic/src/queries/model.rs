@@ -3,14 +3,16 @@
 //! Enter at [`check`] and [`answer`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::answer::Content;
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
-    Argument, Combine, Equation, Expr, IndexFn, IndexId, ModelQuery, Place, Program, Query, Range, Style,
-    TensorId, Term,
+    Argument, Combine, Equation, Expr, Given, IndexFn, IndexId, Kind, ModelQuery, Place, Program, Query,
+    Range, Style, TensorId, Term,
 };
+use crate::reference::Reference;
 use crate::value::{Const, Domain};
 use crate::walk;
 
@@ -312,11 +314,16 @@ pub fn answer(
     if !model.conditional {
         return Ok(Content::Scalar(Some(whole)));
     }
-    if whole == 0.0 {
-        let message = "the evidence has probability 0, and nothing can be conditioned on it";
-        return Err(Refusal::new(Code::ZeroEvidence, query.span, message));
-    }
     let asked = Asked::of(request, query, model)?;
+    if !(LEAST..=1.0 / LEAST).contains(&whole.abs())
+        && (whole != 0.0 || may_be_rounded(engine, request, goal, &given(model))?)
+    {
+        let values = beyond(engine, request, query, &asked, &given(model))?;
+        return Ok(asked.content(values));
+    }
+    if whole == 0.0 {
+        return Err(zero_evidence(query));
+    }
     if let Some(values) = together(engine, request, goal, &asked.open, &asked.fixed)? {
         return Ok(asked.content(values.iter().map(|value| value / whole).collect()));
     }
@@ -330,6 +337,95 @@ pub fn answer(
         values.push(assignment.map_or(Ok(0.0), |all| value_under(&all).map(|value| value / whole))?);
     }
     Ok(asked.content(values))
+}
+
+/// Smaller models, and larger ones than its inverse, are of products of which 64 bits may have lost some.
+const LEAST: f64 = 1e-150;
+
+fn zero_evidence(query: &Query) -> Refusal {
+    let message = "the evidence has probability 0, and nothing can be conditioned on it";
+    Refusal::new(Code::ZeroEvidence, query.span, message)
+}
+
+/// A number in the place of another that is not 0: neither its logarithm is 0, nor do hundreds of them leave the numbers.
+const MARK: f64 = 1.25;
+
+fn mark(value: f64) -> f64 {
+    if value == 0.0 { 0.0 } else { MARK }
+}
+
+/// The same value with marks in the place of its numbers, and nothing that cancels.
+fn mark_in(expr: &mut Expr) {
+    if let Expr::Negate(inner) = expr {
+        *expr = std::mem::replace(inner, Expr::Number(0.0));
+        return mark_in(expr);
+    }
+    match expr {
+        Expr::Number(value) => *value = mark(*value),
+        _ => expr.parts_mut().0.into_iter().for_each(mark_in),
+    }
+}
+
+/// Whether a model that is 0 may be so for another reason than the zeros in its data: with marks in the place of all other
+/// numbers it is not 0.
+fn may_be_rounded(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    goal: TensorId,
+    evidence: &[(&str, Const)],
+) -> Result<bool> {
+    let mut program = restricted(request.program, goal, evidence);
+    for equation in &mut program.equations {
+        equation.terms.iter_mut().for_each(|term| mark_in(&mut term.body));
+    }
+    for tensor in program.tensors.iter_mut().filter(|tensor| tensor.kind == Kind::Real) {
+        for given in &mut tensor.given {
+            match given {
+                Given::Array { values, .. } => *values = values.iter().map(|value| mark(*value)).collect(),
+                Given::Facts(facts) => {
+                    Arc::make_mut(facts).values.iter_mut().for_each(|value| *value = mark(*value));
+                }
+                Given::Columns(_) => {}
+            }
+        }
+    }
+    let marked = |(id, values): (&TensorId, &Arc<Vec<f64>>)| {
+        (*id, Arc::new(values.iter().map(|value| mark(*value)).collect()))
+    };
+    let parameters = request.parameters.iter().map(marked).collect();
+    let marks = Request { program: &program, parameters: &parameters, ..request.clone() };
+    Ok(scalar(engine, &marks, goal)? != 0.0)
+}
+
+/// The answers where 64 bits do not hold the model, by numbers with exponents of their own: one quotient for each assignment.
+fn beyond(
+    engine: &dyn Engine,
+    request: &Request<'_>,
+    query: &Query,
+    asked: &Asked<'_>,
+    evidence: &[(&str, Const)],
+) -> Result<Vec<f64>> {
+    let mut reference = Reference::stopping(engine.stop());
+    let mut value_under = |evidence: &[(&str, Const)]| {
+        let program = restricted(request.program, query.tensor, evidence);
+        let found = reference.wide(&Request { program: &program, ..request.clone() }, &[query.tensor])?;
+        Ok(found.first().and_then(|values| values.first().copied()).unwrap_or((0.0, 0)))
+    };
+    let (whole, exponent) = value_under(evidence)?;
+    if whole == 0.0 {
+        return Err(zero_evidence(query));
+    }
+    let mut values = Vec::with_capacity(asked.count);
+    for at in 0..asked.count {
+        let Some(assignment) = asked.assignment(at) else {
+            values.push(0.0);
+            continue;
+        };
+        let (part, own) = value_under(&assignment)?;
+        let apart = own.saturating_sub(exponent).clamp(-1100, 1100) as i32;
+        values.push(part / whole * 2.0_f64.powi(apart / 2) * 2.0_f64.powi(apart - apart / 2));
+    }
+    Ok(values)
 }
 
 /// What a conditional query asks for: one number for each assignment of values to its open targets.
