@@ -455,7 +455,12 @@ impl Array {
 
     /// The operation of a kind that computes it, if nobody else reads it and it is still to be done.
     pub(super) fn own<O: Typed>(&self) -> Option<O> {
-        if Arc::strong_count(&self.0) > 1 {
+        self.own_of(1)
+    }
+
+    /// The same where one reads it through so many views.
+    pub(super) fn own_of<O: Typed>(&self, handles: usize) -> Option<O> {
+        if Arc::strong_count(&self.0) > handles {
             return None;
         }
         self.waiting()

@@ -212,8 +212,13 @@ impl Typed for Fold {
 
     fn fused(self) -> Fold {
         // What is read decides how tiles run, and that in which order numbers are joined.
-        let fused = Fold { point: self.point.taken_in(), ..self };
-        if fused.spaces().order() == self.spaces().order() { fused } else { self }
+        let order = self.spaces().order();
+        let lean = Fold { point: self.point.taken_in(true).lean(), ..self };
+        if lean.spaces().order() == order {
+            return lean;
+        }
+        let fused = Fold { point: self.point.taken_in(false), ..self };
+        if fused.spaces().order() == order { fused } else { self }
     }
 
     fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {

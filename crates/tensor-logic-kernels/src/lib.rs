@@ -24,6 +24,7 @@ mod array;
 mod fold;
 mod force;
 mod functions;
+mod lean;
 mod normalise;
 mod number;
 mod placed;

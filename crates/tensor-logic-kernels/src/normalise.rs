@@ -73,9 +73,9 @@ impl Typed for Normalise {
 
     fn fused(self) -> Normalise {
         Normalise {
-            values: self.values.fused(),
-            present: self.present.map(Point::fused),
-            epsilon: self.epsilon.map(Point::fused),
+            values: self.values.taken_in(true).lean(),
+            present: self.present.map(|point| point.taken_in(true).lean()),
+            epsilon: self.epsilon.map(|point| point.taken_in(true).lean()),
             ..self
         }
     }

@@ -27,6 +27,10 @@ pub enum Code {
     Binary(Binary),
     /// Of (condition, a, b): a where the condition is not 0, else b.
     Select,
+    /// Keeps the topmost under this number.
+    Keep(usize),
+    /// Pushes what is kept under this number.
+    Kept(usize),
 }
 
 /// What is made of two numbers.
@@ -132,7 +136,7 @@ impl Typed for Point {
     }
 
     fn fused(self) -> Point {
-        self.taken_in()
+        self.taken_in(true).lean()
     }
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, clean: bool, pool: &Pool) {
@@ -164,18 +168,25 @@ impl Point {
     /// Takes elementwise work that only this operation reads into itself.
     #[must_use]
     pub fn fused(self) -> Point {
-        self.taken_in()
+        self.taken_in(false)
     }
 
-    /// The same operation with that work taken in; the arrays are still its own.
-    pub(super) fn taken_in(&self) -> Point {
+    /// The same operation with that work taken in, and if it is to become lean also what it reads several times alike; the
+    /// arrays are still its own.
+    pub(super) fn taken_in(&self, lean: bool) -> Point {
         let space = volume(&self.shape);
         let (inputs, code) = (Vec::new(), Vec::new());
         let mut result = Point { shape: self.shape.clone(), inputs, code, truth: self.truth };
         let mut parts: Vec<Vec<Code>> = Vec::new();
+        // What each keeps has numbers of its own.
+        let slots = |code: &[Code]| {
+            code.iter().map(|code| if let Code::Keep(slot) = code { slot + 1 } else { 0 }).max().unwrap_or(0)
+        };
+        let mut kept = slots(&self.code);
         for view in &self.inputs {
             let small = |inner: &Point| inner.is_cheap() || volume(&inner.shape) >= space;
-            let inner = view.array.own::<Point>().filter(small);
+            let alike = self.inputs.iter().filter(|other| lean && other.is_same(view)).count();
+            let inner = view.array.own_of::<Point>(alike.max(1)).filter(small);
             let inner = inner.and_then(|inner| Some((placed(&inner, view, &result.shape)?, inner)));
             let shift = result.inputs.len();
             match inner {
@@ -187,12 +198,16 @@ impl Point {
                     result.inputs.extend(inputs);
                     let moved = |code: Code| match code {
                         Code::Load(at) => Code::Load(at + shift),
+                        Code::Keep(slot) => Code::Keep(slot + kept),
+                        Code::Kept(slot) => Code::Kept(slot + kept),
                         other => other,
                     };
+                    let own = slots(&inner.code);
                     let mut code: Vec<Code> = inner.code.into_iter().map(moved).collect();
                     if inner.truth {
                         code.extend([Code::Number(0.0), Code::Binary(Binary::Compare(Comparison::NotEqual))]);
                     }
+                    kept += own;
                     parts.push(code);
                 }
             }
@@ -373,13 +388,15 @@ pub(super) struct Evaluator<'a, T: Number> {
     sizes: &'a [usize],
     sources: &'a [Source<'a, T>],
     stack: SmallVec<[Run<'a, T>; 6]>,
+    kept: SmallVec<[Option<Run<'a, T>>; 2]>,
     scratch: Scratch<T>,
 }
 
 impl<'a, T: Number> Evaluator<'a, T> {
     pub(super) fn over(point: &'a Point, space: &'a Space, sources: &'a [Source<'a, T>]) -> Evaluator<'a, T> {
         let (code, sizes) = (&point.code, &space.sizes);
-        Evaluator { code, sizes, sources, stack: SmallVec::new(), scratch: Scratch::new() }
+        let (stack, kept) = (SmallVec::new(), SmallVec::new());
+        Evaluator { code, sizes, sources, stack, kept, scratch: Scratch::new() }
     }
 
     /// The entries from a position on, at most a tile; `bases` moves each input.
@@ -435,6 +452,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 self.scratch.give(run);
             }
         }
+        self.kept.drain(..).flatten().for_each(|run| self.scratch.give(run));
     }
 
     fn step(&mut self, code: &Code, position: usize, bases: &[usize], len: usize) {
@@ -457,6 +475,23 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 select(x, a_run, b_run, &mut tile[..len]);
                 [condition, a, b].into_iter().for_each(|run| self.scratch.give(run));
                 self.stack.push(Run::Tile(tile));
+            }
+            Code::Keep(slot) => {
+                let Some(run) = self.stack.pop() else { return };
+                let (own, kept) = run.twice();
+                self.stack.push(own);
+                if *slot >= self.kept.len() {
+                    self.kept.resize_with(slot + 1, || None);
+                }
+                if let Some(before) = self.kept[*slot].replace(kept) {
+                    self.scratch.give(before);
+                }
+            }
+            Code::Kept(slot) => {
+                let Some(run) = self.kept.get_mut(*slot).and_then(Option::take) else { return };
+                let (own, kept) = run.twice();
+                self.stack.push(own);
+                self.kept[*slot] = Some(kept);
             }
         }
     }
@@ -568,6 +603,7 @@ fn operand<'r, T: Copy>(run: &'r Run<'_, T>, len: usize) -> Operand<'r, T> {
         Run::One(value) => Operand::One(*value),
         Run::Slice(values) => Operand::Many(&values[..len]),
         Run::Tile(tile) => Operand::Many(&tile[..len]),
+        Run::Shared(tile) => Operand::Many(&tile[..len]),
     }
 }
 

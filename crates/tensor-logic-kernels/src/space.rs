@@ -1,5 +1,6 @@
 //! Spaces as loops: how the entries that several views name are gone through, a tile at a time.
 
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use smallvec::SmallVec;
@@ -191,6 +192,20 @@ pub(super) enum Run<'a, T> {
     One(T),
     Slice(&'a [T]),
     Tile(Tile<T>),
+    /// A tile that is kept, too.
+    Shared(Rc<Tile<T>>),
+}
+
+impl<'a, T: Copy> Run<'a, T> {
+    /// The same twice.
+    pub(super) fn twice(self) -> (Run<'a, T>, Run<'a, T>) {
+        match self {
+            Run::One(value) => (Run::One(value), Run::One(value)),
+            Run::Slice(values) => (Run::Slice(values), Run::Slice(values)),
+            Run::Tile(tile) => Run::Shared(Rc::new(tile)).twice(),
+            Run::Shared(tile) => (Run::Shared(Rc::clone(&tile)), Run::Shared(tile)),
+        }
+    }
 }
 
 /// Space to work in.
@@ -210,8 +225,10 @@ impl<T: Number> Scratch<T> {
     }
 
     pub(super) fn give(&mut self, run: Run<'_, T>) {
-        if let Run::Tile(tile) = run {
-            self.spare.push(tile);
+        match run {
+            Run::Tile(tile) => self.spare.push(tile),
+            Run::Shared(tile) => self.spare.extend(Rc::into_inner(tile)),
+            Run::One(_) | Run::Slice(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@
 //! together takes longer than to do some small operations; for the next numbers all of that is the same. So are equal
 //! operations on equal arrays, which are done once, and the room for results that only other operations read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -354,8 +354,12 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
 /// operation takes as long as some hundred results do. `None`, if an operation cannot be recorded.
 fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
     let nodes = waiting(&all(arrays));
+    // Each reader once, however often it reads.
     let mut readers = vec![0; nodes.len()];
-    nodes.iter().flat_map(|node| node.inputs.iter().flatten()).for_each(|at| readers[*at] += 1);
+    for node in &nodes {
+        let made: BTreeSet<usize> = node.inputs.iter().flatten().copied().collect();
+        made.into_iter().for_each(|at| readers[at] += 1);
+    }
     let position = |array: &Array| nodes.iter().position(|node| node.array.same(array));
     let asked: Vec<Option<usize>> = arrays.iter().map(position).collect();
     asked.iter().flatten().for_each(|at| readers[*at] = usize::MAX);
@@ -365,12 +369,13 @@ fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
         let (mut inputs, mut sources) = (node.inputs.iter(), Vec::new());
         node.operation.inputs(&mut |read| {
             let made = inputs.next().copied().flatten();
-            let stand = made.and_then(|at| match readers[at] == 1 && read.len() < FUSED {
-                true => stands[at].take(),
-                false => stands[at].clone(),
-            });
-            sources.push(stand.unwrap_or_else(|| read.clone()));
+            sources.push(made.and_then(|at| stands[at].clone()).unwrap_or_else(|| read.clone()));
         });
+        for at in node.inputs.iter().flatten() {
+            if readers[*at] == 1 && nodes[*at].array.len() < FUSED {
+                stands[*at] = None;
+            }
+        }
         stands.push(Some(Recorded::of(&node.array)?.fused(sources)));
     }
     let own =

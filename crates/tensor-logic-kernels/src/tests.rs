@@ -221,6 +221,7 @@ fn binary(stream: &mut Stream) -> Binary {
 /// The program for one entry.
 fn run<T: Number>(code: &[Code], inputs: &[T]) -> T {
     let mut stack: Vec<T> = Vec::new();
+    let mut kept = std::collections::HashMap::new();
     let truth = |holds: bool| if holds { T::ONE } else { T::ZERO };
     for step in code {
         let value = match step {
@@ -251,6 +252,11 @@ fn run<T: Number>(code: &[Code], inputs: &[T]) -> T {
                 let (b, a) = (stack.pop().unwrap(), stack.pop().unwrap());
                 if stack.pop().unwrap() != T::ZERO { a } else { b }
             }
+            Code::Keep(slot) => {
+                kept.insert(*slot, stack[stack.len() - 1]);
+                continue;
+            }
+            Code::Kept(slot) => kept[slot],
         };
         stack.push(value);
     }

@@ -1,5 +1,7 @@
 //! From the root of a right side to every occurrence of an active tensor.
 
+use std::collections::BTreeSet;
+
 use super::builder::{Builder, Scope};
 use super::derivative;
 use super::forms::{present, product, under};
@@ -7,7 +9,7 @@ use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
     Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
-    Reduce, Style, TensorId, When,
+    Reduce, Sense, Style, TensorId, When,
 };
 use crate::rename::Renaming;
 use crate::value::Domain;
@@ -209,15 +211,44 @@ impl Builder {
         factors: Vec<Expr>,
         span: Span,
     ) -> Vec<Expr> {
-        let indices = free_in(exprs, when, scope);
+        let mut indices = free_in(exprs, when, scope);
         let restricted = self.guarded
             || !scope.when.guards.is_empty()
             || when.is_some_and(|when| !when.guards.is_empty())
             || factors.iter().any(|factor| self.is_of_tuples(factor));
+        if restricted {
+            // A tuple's values stand together where what tuples bind comes first.
+            let bound = self.bound_by_tuples(scope, &factors);
+            indices.sort_by_key(|index| !bound.contains(index));
+        }
         let helper = self.helper("Grad_Part", &indices, restricted, span);
         let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         self.owe(helper, head, scope, product(factors), span);
         vec![self.read_of(helper, &indices, span)]
+    }
+
+    /// The indices that tuples of the program's own relations bind, in guards or as factors.
+    fn bound_by_tuples(&self, scope: &Scope, factors: &[Expr]) -> BTreeSet<IndexId> {
+        let mut bound = BTreeSet::new();
+        let mut visit = |read: &Read| {
+            let own = (read.tensor.0 as usize) < self.own;
+            if own && self.program.tensor(read.tensor).style == Style::Round {
+                bound.extend(read.arguments.iter().filter_map(|at| at.function().and_then(IndexFn::alone)));
+            }
+        };
+        for guard in &scope.when.guards {
+            if let Guard::Read(read) = guard {
+                visit(read);
+            }
+        }
+        for factor in factors {
+            factor.visit_reads(&mut |read, sense| {
+                if sense == Sense::Positive {
+                    visit(read);
+                }
+            });
+        }
+        bound
     }
 
     /// Whether a factor is there for some tuples only: where nothing contributes there is no adjoint, and no 0 that meets an

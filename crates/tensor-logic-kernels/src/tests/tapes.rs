@@ -91,7 +91,7 @@ fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize))
         let (array, of) = &known[known.len() - 1 - back];
         lies.view(array, *of, sizes, stream)
     });
-    let inputs: Vec<View> = inputs.collect();
+    let mut inputs: Vec<View> = inputs.collect();
     let mut code = vec![Code::Load(0)];
     for at in 1..count {
         code.push(Code::Load(at));
@@ -107,6 +107,23 @@ fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize))
         2 => code.extend([Code::Number(0.0), Code::Binary(Binary::Add)]),
         3 => code.extend([Code::Number(0.5), Code::Binary(Binary::Multiply)]),
         _ => {}
+    }
+    if stream.below(6) == 0 {
+        // Times what it is already, or less that: read once more, as an adjoint reads it.
+        let again = inputs.clone();
+        let shifted = |code: &Code| match code {
+            Code::Load(at) => Code::Load(at + count),
+            other => other.clone(),
+        };
+        let mut more: Vec<Code> = code.iter().map(shifted).collect();
+        match stream.below(3) {
+            0 => more.extend([Code::Number(1.5), Code::Binary(Binary::Add)]),
+            1 => more.extend([Code::Negate, Code::Call(Function::Exp, 1)]),
+            _ => {}
+        }
+        code.extend(more);
+        code.push(Code::Binary(if stream.below(2) == 0 { Binary::Multiply } else { Binary::Add }));
+        inputs.extend(again);
     }
     Point { shape: lies.shape(sizes), inputs, code, truth: false }
 }

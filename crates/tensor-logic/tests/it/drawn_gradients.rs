@@ -110,7 +110,8 @@ fn disagreement(
         // No number ends the rounds of equations, which know of no way on which nothing flows.
         (Ok(_), Err(found))
             if found.code == Code::Divergence
-                && leaves_the_numbers(program, goal, parameters)
+                && (leaves_the_numbers(program, goal, parameters)
+                    || rests_at_zero(program, goal, parameters))
                 && !comes_to_rest(of, parameters) =>
         {
             return Some(format!("steep: {found:?}").into());
@@ -178,6 +179,23 @@ fn leaves_the_numbers(program: &Program, goal: TensorId, parameters: &Parameters
     let request = Request { program, parameters, budget: BUDGET };
     let values = Reference::default().values(&request, &below);
     values.is_ok_and(|values| values.iter().any(|value| value.doubles().iter().any(|x| !x.is_finite())))
+}
+
+/// Whether a recursive tensor that a tensor is made of is 0: rounds that begin there stay there, also where those of its adjoint
+/// grow.
+fn rests_at_zero(program: &Program, goal: TensorId, parameters: &Parameters) -> bool {
+    let mut below = program.needs(&[goal]).into_iter();
+    below.any(|id| {
+        let mut recursive = false;
+        for equation in program.equations.iter().filter(|equation| equation.tensor == id) {
+            equation.visit_reads(&mut |read, _| recursive |= program.needs(&[read.tensor]).contains(&id));
+        }
+        let request = Request { program, parameters, budget: BUDGET };
+        recursive
+            && Reference::default()
+                .values(&request, &[id])
+                .is_ok_and(|values| values[0].doubles().iter().all(|x| *x == 0.0))
+    })
 }
 
 /// Whether what a tensor is made of is refused so in random arithmetic.

@@ -1,0 +1,198 @@
+//! Elementwise programs in which each part is computed once, however often it stands there: value numbering, as compilers call it.
+//!
+//! Enter at [`Point::lean`].
+
+use std::mem::discriminant;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::array::{Step, View};
+use super::point::{Code, Point};
+use tensor_logic_core::function::Function;
+
+/// Longer programs stay as they are: the parts are compared in pairs.
+const LONGEST: usize = 256;
+
+/// One part of a program: what is done, and the parts that it is done to.
+struct Part<'a> {
+    code: &'a Code,
+    of: SmallVec<[usize; 3]>,
+    /// How many parts it is done something with.
+    readers: usize,
+    /// Where it is kept.
+    slot: Option<usize>,
+}
+
+impl Point {
+    /// The same operation with each part of its program, and each number that is looked up, computed once. The bits are the same.
+    #[must_use]
+    pub(super) fn lean(self) -> Point {
+        match lean(&self.code, &self.inputs) {
+            Some(code) => self.without_idle_inputs(code),
+            None => self,
+        }
+    }
+
+    /// The operation by this program, with the inputs that it reads.
+    fn without_idle_inputs(self, mut code: Vec<Code>) -> Point {
+        let mut stays: Vec<Option<usize>> = vec![None; self.inputs.len()];
+        let mut inputs = Vec::new();
+        for code in &mut code {
+            if let Code::Load(at) = code {
+                *at = *stays[*at].get_or_insert_with(|| {
+                    inputs.push(self.inputs[*at].clone());
+                    inputs.len() - 1
+                });
+            }
+        }
+        Point { inputs, code, ..self }
+    }
+}
+
+/// The program in which nothing is done twice; `None` if that is so already.
+fn lean(code: &[Code], inputs: &[View]) -> Option<Vec<Code>> {
+    if !(4..=LONGEST).contains(&code.len()) {
+        return None;
+    }
+    let loads: Vec<Code> = (0..inputs.len()).map(|at| Code::Load(first_same(inputs, at))).collect();
+    let mut parts: Vec<Part<'_>> = Vec::with_capacity(code.len());
+    let (mut stack, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    for code in code {
+        let count = match code {
+            Code::Keep(slot) => {
+                kept.resize(kept.len().max(slot + 1), 0);
+                kept[*slot] = *stack.last()?;
+                continue;
+            }
+            Code::Kept(slot) => {
+                stack.push(*kept.get(*slot)?);
+                continue;
+            }
+            Code::Load(_) | Code::Number(_) => 0,
+            Code::Negate => 1,
+            Code::Call(_, count) => *count,
+            Code::Binary(_) => 2,
+            Code::Select => 3,
+        };
+        let code = match code {
+            Code::Load(at) => loads.get(*at)?,
+            other => other,
+        };
+        let of: SmallVec<[usize; 3]> = stack.drain(stack.len().checked_sub(count)?..).collect();
+        let known = parts.iter().position(|part| part.of == of && is_same(part.code, code));
+        stack.push(known.unwrap_or_else(|| {
+            of.iter().for_each(|part| parts[*part].readers += 1);
+            parts.push(Part { code, of, readers: 0, slot: None });
+            parts.len() - 1
+        }));
+    }
+    let worth = |part: &Part<'_>| {
+        part.readers > 1
+            && match part.code {
+                Code::Number(_) => false,
+                // What stands there as it is read costs nothing.
+                Code::Load(at) => !inputs[*at].is_even(),
+                _ => true,
+            }
+    };
+    let again: Vec<bool> = parts.iter().map(worth).collect();
+    let [root] = stack.as_slice() else { return None };
+    if !again.iter().any(|again| *again) {
+        return None;
+    }
+    let (mut result, mut slots) = (Vec::with_capacity(code.len()), 0);
+    write(&mut parts, &again, *root, &mut slots, &mut result);
+    Some(result)
+}
+
+/// Writes a part behind the parts that it is done to.
+fn write(parts: &mut [Part<'_>], again: &[bool], at: usize, slots: &mut usize, to: &mut Vec<Code>) {
+    if let Some(slot) = parts[at].slot {
+        return to.push(Code::Kept(slot));
+    }
+    for of in parts[at].of.clone() {
+        write(parts, again, of, slots, to);
+    }
+    to.push(parts[at].code.clone());
+    if again[at] {
+        parts[at].slot = Some(*slots);
+        to.push(Code::Keep(*slots));
+        *slots += 1;
+    }
+}
+
+/// The first input that reads the same entries.
+fn first_same(inputs: &[View], at: usize) -> usize {
+    inputs[..at].iter().position(|view| view.is_same(&inputs[at])).unwrap_or(at)
+}
+
+impl View {
+    /// Whether it reads the same entries.
+    pub(super) fn is_same(&self, other: &View) -> bool {
+        let steps = |(a, b): (&Step, &Step)| match (a, b) {
+            (Step::By(a), Step::By(b)) => a == b,
+            (Step::Map(a, by), Step::Map(b, other)) => by == other && (Arc::ptr_eq(a, b) || a == b),
+            _ => false,
+        };
+        let lies = (self.offset, self.steps.len()) == (other.offset, other.steps.len());
+        lies && self.array.same(&other.array) && self.steps.iter().zip(&other.steps).all(steps)
+    }
+}
+
+/// Whether two steps of programs do the same to the same.
+fn is_same(a: &Code, b: &Code) -> bool {
+    match (a, b) {
+        (Code::Load(a), Code::Load(b)) => a == b,
+        (Code::Number(a), Code::Number(b)) => a.to_bits() == b.to_bits(),
+        (Code::Negate, Code::Negate) | (Code::Select, Code::Select) => true,
+        // What a user's function gives is not known to be the same again.
+        (Code::Call(Function::User(_), _), _) => false,
+        (Code::Call(a, _), Code::Call(b, _)) => discriminant(a) == discriminant(b),
+        (Code::Binary(a), Code::Binary(b)) => a == b,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Array, Binary};
+
+    #[test]
+    fn each_part_is_done_once() {
+        let (numbers, map) = (Array::doubles(vec![0.5, -1.0, 2.0]), Arc::new(vec![2, 0, 1, 1]));
+        let read = || View { array: numbers.clone(), offset: 0, steps: vec![Step::Map(Arc::clone(&map), 1)] };
+        let copy = View { steps: vec![Step::Map(Arc::new(map.to_vec()), 1)], ..read() };
+        let other = View { steps: vec![Step::Map(Arc::new(vec![0, 1, 2, 1]), 1)], ..read() };
+        let tanh =
+            |at| [Code::Load(at), Code::Load(3), Code::Binary(Binary::Add), Code::Call(Function::Tanh, 1)];
+        let times = Code::Binary(Binary::Multiply);
+        // tanh(x + y) tanh(x + y) y sig(x)
+        let code = [&tanh(0)[..], &tanh(1), &[times.clone(), Code::Load(2), times.clone(), Code::Load(0)]];
+        let mut code = code.concat();
+        code.extend([Code::Call(Function::Sig, 1), times]);
+        let point =
+            Point { shape: vec![4], inputs: vec![read(), copy, other.clone(), other], code, truth: false };
+        let lean = point.clone().lean();
+        let shown = "[Load(0), Keep(0), Load(1), Keep(1), Binary(Add), Call(Tanh, 1), Keep(2), Kept(2), Binary(Multiply), \
+                     Kept(1), Binary(Multiply), Kept(0), Call(Sig, 1), Binary(Multiply)]";
+        assert_eq!((lean.inputs.len(), format!("{:?}", lean.code).as_str()), (2, shown));
+        // It is lean already, also as a part of another.
+        assert_eq!(format!("{:?}", lean.clone().lean()), format!("{lean:?}"));
+        let bits = |point: &Point| {
+            let mut result = [0.0; 4];
+            point.evaluate::<f64>(&mut result, false, &crate::Pool::default());
+            result.map(f64::to_bits)
+        };
+        assert_eq!(bits(&lean), bits(&point));
+        let square = |point: &Point| {
+            let array = Array::of(4, point.clone());
+            let inputs = vec![View::whole(array, &[4])];
+            let code = vec![Code::Load(0), Code::Load(0), Code::Binary(Binary::Multiply)];
+            Point { shape: vec![4], inputs, code, truth: false }.taken_in(false)
+        };
+        assert_eq!(bits(&square(&lean)), bits(&square(&point)));
+        assert_eq!(bits(&square(&lean).lean()), bits(&square(&point)));
+    }
+}
