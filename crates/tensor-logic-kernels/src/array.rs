@@ -104,6 +104,16 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its results are the entries of the one array that it reads, in their order.
+    fn copies(&self) -> bool {
+        false
+    }
+
+    /// Whether its results may be truths in place of numbers.
+    fn may_be_truths(&self) -> bool {
+        false
+    }
+
     /// With the elementwise work in it that only this operation reads; the bits of the results are the same.
     #[must_use]
     fn fused(self) -> Self {
@@ -127,6 +137,8 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn order(&self, on: On<'_, '_>);
     fn cut(&self, lanes: usize, to: usize) -> Option<(Box<dyn Operation>, Vec<Along>)>;
     fn unsigned_zeros(&self) -> bool;
+    fn copies(&self) -> bool;
+    fn may_be_truths(&self) -> bool;
     fn fused(self: Box<Self>) -> Box<dyn Operation>;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
@@ -203,6 +215,14 @@ impl<O: Typed> Operation for O {
 
     fn unsigned_zeros(&self) -> bool {
         Typed::unsigned_zeros(self)
+    }
+
+    fn copies(&self) -> bool {
+        Typed::copies(self)
+    }
+
+    fn may_be_truths(&self) -> bool {
+        Typed::may_be_truths(self)
     }
 
     fn fused(self: Box<Self>) -> Box<dyn Operation> {

@@ -198,6 +198,10 @@ impl Typed for Fold {
         self.folding == Folding::Sum
     }
 
+    fn may_be_truths(&self) -> bool {
+        self.point.truth
+    }
+
     fn ways(&self) -> Option<Ways> {
         Some(Box::new(self.spaces()))
     }

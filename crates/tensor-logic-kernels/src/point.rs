@@ -135,6 +135,23 @@ impl Typed for Point {
         Some((own, along))
     }
 
+    fn copies(&self) -> bool {
+        let ([Code::Load(0)], false, [view]) = (self.code.as_slice(), self.truth, self.inputs.as_slice())
+        else {
+            return false;
+        };
+        let each = |((size, step), own): ((&usize, &Step), usize)| match step {
+            Step::By(by) => *size == 1 || *by == own,
+            Step::Map(map, by) => *by == own && map.iter().copied().take(*size).eq(0..*size as u32),
+        };
+        let dims = self.shape.iter().zip(&view.steps).zip(strides(&self.shape));
+        view.offset == 0 && view.array.len() == volume(&self.shape) && dims.into_iter().all(each)
+    }
+
+    fn may_be_truths(&self) -> bool {
+        self.truth
+    }
+
     fn fused(self) -> Point {
         self.taken_in(true).lean()
     }
@@ -150,6 +167,16 @@ impl Point {
     /// The operation of one input, unchanged.
     pub fn of(shape: Vec<usize>, view: View) -> Point {
         Point { shape, inputs: vec![view], code: vec![Code::Load(0)], truth: false }
+    }
+
+    /// Whether it is what it reads but for the sign of 0.
+    pub(super) fn only_cleans(&self) -> bool {
+        let ([code, Code::Number(zero), Code::Binary(Binary::Add)], [view]) =
+            (self.code.as_slice(), self.inputs.as_slice())
+        else {
+            return false;
+        };
+        matches!(code, Code::Load(0)) && zero.to_bits() == 0 && !self.truth && view.is_whole(&self.shape)
     }
 
     /// Whether it may be computed anew for every entry of a larger reader.

@@ -36,6 +36,15 @@ impl Typed for Slabs {
         false
     }
 
+    fn copies(&self) -> bool {
+        let count = self.positions.len();
+        self.from.len() == count * self.inner && self.positions.iter().copied().eq(0..count as u32)
+    }
+
+    fn may_be_truths(&self) -> bool {
+        true
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let buffer = buffers(std::iter::once(&self.from)).remove(0);
         let len = self.positions.len() * self.inner;

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::array::Array;
 use super::number::{Buffer, Number, Pool, Precision};
+use super::point::Point;
 use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
 use super::strips;
@@ -322,7 +323,7 @@ fn all(arrays: &[Array]) -> Vec<(&Array, bool)> {
     arrays.iter().map(|array| (array, true)).collect()
 }
 
-/// The same arrays with equal operations on equal arrays done once; `None`, if an operation cannot be recorded.
+/// The same arrays with equal operations on equal arrays done once, and without copies; `None`, if an operation cannot be recorded.
 fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
     let nodes = waiting(&arrays.iter().map(|array| (*array, true)).collect::<Vec<_>>());
     // What stands for each array.
@@ -333,6 +334,13 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
         node.operation.inputs(&mut |read| {
             sources.push(stands.get(&read.name()).unwrap_or(read).clone());
         });
+        if node.operation.copies()
+            && let [from] = sources.as_slice()
+            && from.operation().is_some_and(|operation| !operation.may_be_truths())
+        {
+            stands.insert(node.array.name(), from.clone());
+            continue;
+        }
         // Others may hold maps as long as an array.
         let key = node.operation.is_even().then(|| {
             let names = sources.iter().map(Array::name).collect();
@@ -371,8 +379,9 @@ fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
             let made = inputs.next().copied().flatten();
             sources.push(made.and_then(|at| stands[at].clone()).unwrap_or_else(|| read.clone()));
         });
+        let cleans = node.operation.any().downcast_ref::<Point>().is_some_and(Point::only_cleans);
         for at in node.inputs.iter().flatten() {
-            if readers[*at] == 1 && nodes[*at].array.len() < FUSED {
+            if readers[*at] == 1 && (nodes[*at].array.len() < FUSED || cleans) {
                 stands[*at] = None;
             }
         }

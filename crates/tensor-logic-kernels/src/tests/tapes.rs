@@ -9,7 +9,7 @@ use crate::schedule::waiting;
 use crate::threads::looked_for;
 use crate::{
     Array, Binary, Buffer, Code, Fold, Folding, Layout, LnormSlope, Matrices, Normalise, Number, Origin,
-    Point, Pool, Precision, Product, Step, Tape, View,
+    Point, Pool, Precision, Product, Slabs, Step, Tape, View,
 };
 use tensor_logic_core::function::Function;
 
@@ -167,6 +167,19 @@ fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made
             let square = Array::of(r * r, product);
             let view = View { array: square, offset: 0, steps: vec![Step::By(r + 1)] };
             (Array::of(r, Point::of(vec![r], view)), Lies::Rows)
+        }
+        6 => {
+            // The last one once more, or backwards.
+            let (array, lies) = known[known.len() - 1].clone();
+            let len = array.len() as u32;
+            let order: Vec<u32> =
+                if stream.below(3) > 0 { (0..len).collect() } else { (0..len).rev().collect() };
+            let order = Arc::new(order);
+            if stream.below(2) == 0 {
+                return (Array::of(len as usize, Slabs { from: array, positions: order, inner: 1 }), lies);
+            }
+            let view = View { array, offset: 0, steps: vec![Step::Map(order, 1)] };
+            (Array::of(len as usize, Point::of(vec![len as usize], view)), lies)
         }
         _ => {
             // As the last one half the time: what reads as it was written is taken in most.
