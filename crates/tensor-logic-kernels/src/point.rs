@@ -63,6 +63,9 @@ const TASK: usize = 1 << 15;
 /// What may be computed anew for every reader.
 const CHEAP: usize = 3;
 
+/// The longest program that is taken into a reader: a sum of thousands of terms is copied once for each of them otherwise.
+const LONGEST: usize = 256;
+
 impl Typed for Point {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
         self.inputs.iter().for_each(|view| visit(&view.array));
@@ -174,7 +177,9 @@ impl Point {
         let mut result = Point { shape: self.shape.clone(), inputs, code, truth: self.truth };
         let mut parts: Vec<Vec<Code>> = Vec::new();
         for view in &self.inputs {
-            let small = |inner: &Point| inner.is_cheap() || volume(&inner.shape) >= space;
+            let small = |inner: &Point| {
+                inner.code.len() <= LONGEST && (inner.is_cheap() || volume(&inner.shape) >= space)
+            };
             let inner = view.array.own::<Point>().filter(small);
             let inner = inner.and_then(|inner| Some((placed(&inner, view, &result.shape)?, inner)));
             let shift = result.inputs.len();

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::ast::Span;
 use crate::error::{Code, Refusal};
-use crate::lower::Draft;
+use crate::lower::{Concat, Draft};
 use crate::names::Names;
 use crate::presence::{bounds_counted, bounds_with, extent};
 use crate::program::{
@@ -59,6 +59,7 @@ pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
     }
     inference.parameters_left();
     inference.labels();
+    inference.check_slices();
     inference.check_numbers();
     let mut refused = inference.refused;
     for reports in [&mut refused.domains, &mut refused.recursion] {
@@ -215,8 +216,8 @@ impl Inference<'_> {
                     Ok(domain) => {
                         values.extend(domain.iter().flat_map(Domain::values).map(|v| (v, Span::default())));
                     }
-                    Err(span) => {
-                        self.mixed(span);
+                    Err(mixed) => {
+                        self.mixed(class, mixed);
                         values.clear();
                     }
                 }
@@ -226,8 +227,8 @@ impl Inference<'_> {
                 Some(domain) => domain,
                 None => match hull(&values, &self.draft.program.symbols) {
                     Ok(domain) => domain.unwrap_or(Domain::size(0)),
-                    Err(span) => {
-                        self.mixed(span);
+                    Err(mixed) => {
+                        self.mixed(class, mixed);
                         Domain::size(0)
                     }
                 },
@@ -373,9 +374,24 @@ impl Inference<'_> {
                 let range = &program.indices[index.0 as usize].range;
                 let (first, last) = match range {
                     Range::Domain(Domain::Interval { from, to }) => (*from, to + 1),
+                    Range::Domain(listed) => (0, listed.len() as i64),
                     _ => (0, 0),
                 };
                 *label = format!("{}:{}", from.unwrap_or(first), to.unwrap_or(last));
+            }
+        }
+    }
+
+    /// Slices of places that hold symbols, between integers.
+    fn check_slices(&mut self) {
+        let entries = self.draft.indices.iter().zip(&self.draft.program.indices);
+        for (_, index) in entries.filter(|(note, _)| !matches!(note.slice, None | Some((None, None)))) {
+            if let Range::Domain(domain @ Domain::Listed(_)) = &index.range
+                && !domain.is_empty()
+            {
+                let message = "a slice lies between two integers, and the values of this place are symbols";
+                let report = Refusal::new(Code::SymbolAsNumber, index.span, message);
+                self.refused.domains.push(report.help("write `:` for all of them, or a single symbol"));
             }
         }
     }
@@ -416,6 +432,7 @@ impl Inference<'_> {
             }
             let mut offset = 0_i64;
             for (at, merged) in &concat.parts {
+                merged.iter().for_each(|id| self.close(*id));
                 let sizes: Vec<i64> = merged.iter().map(|id| self.range_len(*id)).collect();
                 let mut position = IndexFn::Const(Const::Int(offset));
                 for (nth, id) in merged.iter().enumerate() {
@@ -432,7 +449,45 @@ impl Inference<'_> {
                     *place = position;
                 }
             }
+            self.check_concat(&concat, offset);
         }
+    }
+
+    /// Gives an index that tuples bind the domain of its class, in which it has a position.
+    fn close(&mut self, index: IndexId) {
+        let class = self.classes.index(index);
+        let domain = match self.draft.program.index(index).range {
+            Range::Tuples => self.classes.domain(class, &self.draft.program.symbols),
+            Range::Domain(_) | Range::Computed => return,
+        };
+        match (domain, self.draft.program.indices.get_mut(index.0 as usize)) {
+            (Ok(Some(domain)), Some(entry)) => entry.range = Range::Domain(domain),
+            (Err(mixed), _) => self.mixed(class, mixed),
+            _ => {}
+        }
+    }
+
+    /// The new index of a `concat` counts its positions: a domain of another size, or of other values, is refused.
+    fn check_concat(&mut self, concat: &Concat, positions: i64) {
+        let Some((at, _)) = concat.parts.first() else { return };
+        let tensor = self.draft.program.equation(EquationId(*at as u32)).tensor;
+        let Some(source) = self.classes.source(self.classes.place(tensor, concat.place)) else { return };
+        let counted = Domain::size(usize::try_from(positions).unwrap_or(0));
+        if source.domain == counted || !self.refused.domains.is_empty() || self.poisoned.contains(&tensor) {
+            return;
+        }
+        let index = self.draft.program.index(concat.index);
+        let name = &index.name;
+        let shown = show(&source.domain, &self.draft.program.symbols);
+        let message = format!(
+            "`{name}` has the domain {shown}, and its positions in this concat are {}",
+            show(&counted, &self.draft.program.symbols)
+        );
+        let report = Refusal::new(Code::SizeConflict, index.span, message);
+        let report = report.label(source.span(), format!("the domain of `{name}`"));
+        self.refused
+            .domains
+            .push(report.help("give it as many values as there are, from 0 on, or use another index name"));
     }
 
     fn range_len(&self, id: IndexId) -> i64 {

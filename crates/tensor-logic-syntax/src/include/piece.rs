@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// Statements that arguments stand for, as `first_e : 16`.
     pub(super) given: Vec<String>,
-    /// Capital names that the file neither defines nor exports: symbols, most of all.
+    /// Capital names that the file neither defines nor exports: symbols, most of all, and built-in relations.
     pub(super) free: BTreeSet<String>,
     /// The names that local ones got.
     pub(super) local: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub(super) enum Fault {
 }
 
 /// Relations that are built in where a program does not define them.
-const BUILT_IN: [&str; 2] = ["Even", "Odd"];
+pub(super) const BUILT_IN: [&str; 2] = ["Even", "Odd"];
 
 /// The piece of a file; `ranges` are the indices that the including program declares.
 pub(super) fn made(
@@ -307,7 +307,7 @@ impl<'a> Naming<'a> {
         }
         // `De` is the size of `e`.
         let size = self.others.get(name.to_lowercase().as_str()).map(|index| capitalised(index));
-        if spelling.what == What::Alone {
+        if spelling.what == What::Alone || BUILT_IN.contains(&name) {
             self.free.insert(size.clone().unwrap_or_else(|| name.to_owned()));
         }
         size
