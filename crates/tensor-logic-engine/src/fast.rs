@@ -9,6 +9,7 @@
 
 mod again;
 mod block;
+mod cancelled;
 mod component;
 mod condition;
 mod contract;
@@ -631,7 +632,8 @@ impl Fast {
         let needs = session.needs(goals);
         let needed = &needs.tensors;
         let machine = &session.machine;
-        let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
+        let large =
+            outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id) || machine.may_cancel(*id));
         let mut derived = Vec::new();
         let lengths = session.stretches.lengths(goals);
         let length = |id: TensorId| match machine.stored(id) {
