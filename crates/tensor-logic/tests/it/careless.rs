@@ -270,6 +270,18 @@ fn what_nothing_leads_to_is_underivable() {
 }
 
 #[test]
+fn a_proof_says_in_which_file_its_lines_are() {
+    let folder = folder(&[
+        ("p.tl", b"@include(\"rules.tl\", as=In)\nS(Ann)\nR(Ann)? @explain\n"),
+        ("rules.tl", b"@export(R, S)\n\nR(x) <- S(x)\n"),
+    ]);
+    let said = tl(folder.path(), &["run", "p.tl"]).1;
+    assert!(said.contains("R(Ann)  (rule, rules.tl:3)") && said.contains("S(Ann)  (fact, line 2)"), "{said}");
+    let said = tl(folder.path(), &["run", "p.tl", "--json"]).1;
+    assert!(said.contains(r#""kind": "rule", "line": 3, "file": "rules.tl""#), "{said}");
+}
+
+#[test]
 fn what_editors_leave_in_files_is_passed_over() {
     let folder = folder(&[
         ("p.tl", b"\xef\xbb\xbfV = \"v.csv\" as values\r\nV(x)?\r\n"),
