@@ -161,7 +161,7 @@ const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
     ("R(1/0)\nR(x)?", "not-a-constant", (1, 3), "`1/0` has no value: the divisor is 0"),
     ("R(2)\nS(x % 0) <- R(x)\nS(x)?", "not-a-constant", (2, 3), "the divisor is 0"),
     ("R(9223372036854775807 + 1) = 2\nR(x)?", "not-a-constant", (1, 3), "it leaves 64 bits"),
-    ("0.5 :: R(Ann+1)\nR(x)?", "symbol-as-number", (1, 8), "the symbol `Ann` has no number"),
+    ("0.5 :: R(Ann+1)\nR(x)?", "symbol-as-number", (1, 10), "the symbol `Ann` has no number"),
     ("A[-Ann] = 3\nA?", "symbol-as-number", (1, 3), "the symbol `Ann` has no number"),
     ("A = [1]\nA[0 / (2 - 2)]?", "not-a-constant", (2, 3), "the divisor is 0"),
     ("R(1)\nR(x), x != 1 / 0?", "not-a-constant", (2, 12), "the divisor is 0"),
