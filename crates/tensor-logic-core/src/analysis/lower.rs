@@ -373,40 +373,32 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// A function without indices is the constant that it is. What has no value, whatever its indices are, is refused.
+    /// An operation on constants is the constant that it is. What has no value, whatever its indices are, is refused.
     fn folded(&mut self, function: IndexFn, span: Span) -> Option<IndexFn> {
-        let operands = match &function {
-            IndexFn::Negate(inner) => [Some(inner.as_ref()), None],
+        let (left, right) = match &function {
+            IndexFn::Negate(inner) => (inner.as_ref(), inner.as_ref()),
             IndexFn::Add(left, right)
             | IndexFn::Subtract(left, right)
             | IndexFn::Multiply(left, right)
             | IndexFn::Divide(left, right)
-            | IndexFn::Remainder(left, right) => [Some(left.as_ref()), Some(right.as_ref())],
-            _ => [None, None],
+            | IndexFn::Remainder(left, right) => (left.as_ref(), right.as_ref()),
+            IndexFn::Const(_) | IndexFn::Index(_) | IndexFn::Ordinal(_) => return Some(function),
         };
-        let symbol = operands.into_iter().flatten().find_map(|operand| match operand {
-            IndexFn::Const(Const::Symbol(symbol)) => Some(*symbol),
-            _ => None,
-        });
         let written = self.text.get(span.start..span.end).unwrap_or("").trim();
-        let mut indices = 0;
-        function.visit(&mut |_| indices += 1);
-        let (code, message) = match (&function, symbol) {
-            (_, Some(symbol)) => {
-                let name = self.draft.program.symbols.name(symbol);
+        let (code, message) = match (left, right, &function) {
+            (IndexFn::Const(Const::Symbol(symbol)), ..) | (_, IndexFn::Const(Const::Symbol(symbol)), _) => {
+                let name = self.draft.program.symbols.name(*symbol);
                 let message = format!("`{written}` has no value: the symbol `{name}` has no number");
                 (Code::SymbolAsNumber, message)
             }
-            (IndexFn::Divide(_, divisor) | IndexFn::Remainder(_, divisor), _)
-                if **divisor == IndexFn::Const(Const::Int(0)) =>
-            {
+            (_, IndexFn::Const(Const::Int(0)), IndexFn::Divide(..) | IndexFn::Remainder(..)) => {
                 (Code::NotAConstant, format!("`{written}` has no value: the divisor is 0"))
             }
-            _ if indices > 0 => return Some(function),
-            _ => match function.evaluate(&|_| None, &|_| None) {
+            (IndexFn::Const(_), IndexFn::Const(_), _) => match function.evaluate(&|_| None, &|_| None) {
                 Some(value) => return Some(IndexFn::Const(value)),
                 None => (Code::NotAConstant, format!("`{written}` has no value: it leaves 64 bits")),
             },
+            _ => return Some(function),
         };
         self.refuse(Refusal::new(code, span, message));
         None
