@@ -487,6 +487,14 @@ impl Compiler {
             let square = program.tensor(id).style == Style::Square;
             let array;
             let facts = match given {
+                // A tuple of a Boolean relation exists where its values add up to more than 0.
+                Given::Facts(facts)
+                    if program.tensor(id).combine == Combine::Exists
+                        && facts.values.iter().any(|value| *value <= 0.0 || value.is_nan()) =>
+                {
+                    self.declined.insert(id);
+                    return None;
+                }
                 Given::Facts(facts) if !square && (!counts || facts.values.iter().all(fits)) => facts,
                 Given::Columns(columns)
                     if !square && (!counts || (0..columns.len).all(|at| fits(&columns.value(at)))) =>

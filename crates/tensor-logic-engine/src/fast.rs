@@ -9,6 +9,7 @@
 
 mod again;
 mod block;
+mod cancelled;
 mod component;
 mod condition;
 mod contract;
@@ -55,7 +56,9 @@ use std::sync::atomic::AtomicBool;
 
 use crate::ast::Span;
 use crate::divergence::falls;
-use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value, is_interrupted};
+use crate::engine::{
+    Carried, Engine, Parameters, Request, Slope, Stop, Value, WIDEST, is_interrupted, too_wide as wider,
+};
 use crate::error::{Code, Refusal, Result};
 use crate::profile::Profile;
 use crate::program::{
@@ -629,7 +632,8 @@ impl Fast {
         let needs = session.needs(goals);
         let needed = &needs.tensors;
         let machine = &session.machine;
-        let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
+        let large =
+            outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id) || machine.may_cancel(*id));
         let mut derived = Vec::new();
         let lengths = session.stretches.lengths(goals);
         let length = |id: TensorId| match machine.stored(id) {
@@ -703,9 +707,9 @@ fn too_wide(program: &Program, equation: &Equation) -> Option<Refusal> {
     let mut wide = None;
     let mut visit = |index: IndexId| {
         if let Range::Domain(domain) = &program.index(index).range
-            && domain.len() >= u32::MAX as usize
+            && domain.len() >= WIDEST
         {
-            wide = Some((index, domain.len()));
+            wide = Some(index);
         }
     };
     equation.left.iter().copied().for_each(&mut visit);
@@ -714,12 +718,7 @@ fn too_wide(program: &Program, equation: &Equation) -> Option<Refusal> {
         walk::expr_indices(&term.body, &mut visit);
         walk::when_indices(&term.when, &mut visit);
     }
-    let (index, len) = wide?;
-    let message =
-        format!("`{}` ranges over {len} values, more than a table holds", program.index(index).name);
-    let help =
-        "read relations in round brackets, at indices without a declaration: these take the values of tuples";
-    Some(Refusal::new(Code::TooLarge, equation.head_span, message).help(help))
+    Some(wider(program, wide?, equation.head_span))
 }
 
 /// The value of a square tensor as it is stored.

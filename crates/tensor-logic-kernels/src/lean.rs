@@ -8,11 +8,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::array::{Step, View};
-use super::point::{Code, Point};
+use super::point::{Code, LONGEST, Point};
 use tensor_logic_core::function::Function;
-
-/// Longer programs stay as they are: the parts are compared in pairs.
-const LONGEST: usize = 256;
 
 /// One part of a program: what is done, and the parts that it is done to.
 struct Part<'a> {
@@ -50,7 +47,8 @@ impl Point {
     }
 }
 
-/// The program in which nothing is done twice; `None` if that is so already.
+/// The program in which nothing is done twice; `None` if that is so already, or it is so long that its parts are not compared in
+/// pairs.
 fn lean(code: &[Code], inputs: &[View]) -> Option<Vec<Code>> {
     if !(4..=LONGEST).contains(&code.len()) {
         return None;

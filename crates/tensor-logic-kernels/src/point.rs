@@ -67,6 +67,9 @@ const TASK: usize = 1 << 15;
 /// What may be computed anew for every reader.
 const CHEAP: usize = 3;
 
+/// The longest program that is taken into a reader: a sum of thousands of terms is copied once for each of them otherwise.
+pub(super) const LONGEST: usize = 256;
+
 impl Typed for Point {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
         self.inputs.iter().for_each(|view| visit(&view.array));
@@ -211,9 +214,14 @@ impl Point {
         };
         let mut kept = slots(&self.code);
         for view in &self.inputs {
-            let small = |inner: &Point| inner.is_cheap() || volume(&inner.shape) >= space;
-            let alike = self.inputs.iter().filter(|other| lean && other.is_same(view)).count();
-            let inner = view.array.own_of::<Point>(alike.max(1)).filter(small);
+            let small = |inner: &Point| {
+                inner.code.len() <= LONGEST && (inner.is_cheap() || volume(&inner.shape) >= space)
+            };
+            let alike = match lean && self.inputs.len() <= LONGEST {
+                true => self.inputs.iter().filter(|other| other.is_same(view)).count(),
+                false => 1,
+            };
+            let inner = view.array.own_of::<Point>(alike).filter(small);
             let inner = inner.and_then(|inner| Some((placed(&inner, view, &result.shape)?, inner)));
             let shift = result.inputs.len();
             match inner {

@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::number::{Number, added};
 use super::store::{self, Entries, Store};
 use tensor_logic_core::ast::Comparison;
+use tensor_logic_core::engine::WIDEST;
 use tensor_logic_core::function::Function;
 use tensor_logic_core::program::{
     Argument, Axis, AxisFunction, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Place, Range, Read,
@@ -242,6 +243,10 @@ impl<'p, N: Number> Machine<'p, N> {
         let range = &self.program.index(step.index).range;
         let flow = match &step.source {
             Supply::Range => match range {
+                Range::Domain(domain) if domain.len() >= WIDEST => {
+                    self.wide.set(Some(step.index));
+                    ControlFlow::Break(())
+                }
                 Range::Domain(domain) => domain.values().try_for_each(one),
                 Range::Tuples | Range::Computed => ControlFlow::Continue(()),
             },

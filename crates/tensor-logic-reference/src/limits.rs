@@ -6,6 +6,7 @@ use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use tensor_logic_core::ast::Span;
+use tensor_logic_core::digits::COUNT_LIMIT;
 use tensor_logic_core::divergence::{diverges, falls};
 use tensor_logic_core::error::{Code, Refusal, Result};
 use tensor_logic_core::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
@@ -151,8 +152,11 @@ impl<N: Number> Machine<'_, N> {
         }
         let span = span.unwrap_or_else(|| self.program.left_side(id));
         let shown = shown(self.program, id, &element);
-        let message =
-            format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());
+        let value = value.value();
+        let message = match value.abs() < COUNT_LIMIT {
+            false => format!("{shown} would be about {value:.3e}, and more than a count of 64 bits holds"),
+            true => format!("{shown} would be about {value:.3e}, and not all its digits are known"),
+        };
         let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
         Err(Refusal::new(Code::Overflow, span, message).help(help))
     }

@@ -13,10 +13,12 @@ use std::sync::Arc;
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
 use super::store::{Cell, Entries, Store, position};
-use tensor_logic_core::engine::{Request, Stop, Tuples, Value};
+use tensor_logic_core::ast::Span;
+use tensor_logic_core::engine::{Request, Stop, Tuples, Value, too_wide};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{
-    Class, Combine, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
+    Class, Combine, Component, Equation, Given, IndexId, Kind, Place, Program, Role, Style, Tensor, TensorId,
+    Term,
 };
 use tensor_logic_core::start::start_values;
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
@@ -46,6 +48,8 @@ pub(super) struct Machine<'p, N> {
     pub(super) stop: Stop,
     ticks: Slot<u32>,
     stopped: Slot<bool>,
+    /// An index with more values than are gone through, which ends it too.
+    pub(super) wide: Slot<Option<IndexId>>,
 }
 
 /// The number of a function along an axis, and the binding of its other indices.
@@ -75,6 +79,7 @@ impl<'p, N: Number> Machine<'p, N> {
             stop: Stop::default(),
             ticks: Slot::new(0),
             stopped: Slot::new(false),
+            wide: Slot::new(None),
         }
     }
 
@@ -84,7 +89,12 @@ impl<'p, N: Number> Machine<'p, N> {
         if self.ticks.get().is_multiple_of(1 << 10) && self.stop.asked() {
             self.stopped.set(true);
         }
-        self.stopped.get()
+        self.stopped.get() || self.wide.get().is_some()
+    }
+
+    /// Refuses what met an index that is not gone through.
+    fn gone_through(&self, left: Span) -> Result<()> {
+        self.wide.get().map_or(Ok(()), |index| Err(too_wide(self.program, index, left)))
     }
 
     /// A machine whose tensors have been evaluated by some engine.
@@ -145,7 +155,11 @@ impl<'p, N: Number> Machine<'p, N> {
 
     pub(super) fn component(&mut self, component: &Component) -> Result<()> {
         if component.tensors.iter().any(|id| self.program.tensor(*id).is_proved()) {
-            return self.by_worlds(component);
+            self.by_worlds(component)?;
+            return component
+                .tensors
+                .iter()
+                .try_for_each(|id| self.gone_through(self.program.left_side(*id)));
         }
         if let [id] = component.tensors.as_slice()
             && self.program.tensor(*id).combine == Combine::Slopes
@@ -272,6 +286,7 @@ impl<'p, N: Number> Machine<'p, N> {
             }
         });
         self.stop.check(equation.head_span)?;
+        self.gone_through(equation.head_span)?;
         refused.map_or(Ok(()), Err)
     }
 

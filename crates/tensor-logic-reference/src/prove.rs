@@ -152,8 +152,9 @@ impl<'p> Search<'p> {
         self.room = self.room.and_then(|room| room.checked_sub(bytes));
     }
 
+    /// The line in the whole text.
     fn line(&self, span: Span) -> usize {
-        self.places.of(span.start).0
+        self.places.row(span.start)
     }
 
     /// All steps that could prove a tuple of this relation.
@@ -173,7 +174,7 @@ impl<'p> Search<'p> {
                 let span = facts.spans.get(at);
                 let kind = if span.is_some() { StepKind::Fact } else { StepKind::Data };
                 let line = self.line(span.copied().unwrap_or(facts.source));
-                let step = Step { atom: self.shown(id, &tuple), kind, line, from: Vec::new() };
+                let step = Step { atom: self.shown(id, &tuple), kind, line, file: None, from: Vec::new() };
                 let number = self.atom((id, tuple));
                 let known = self.given.get(&number);
                 if known.is_none_or(|known| step.line < known.line) {
@@ -313,7 +314,7 @@ impl<'p> Search<'p> {
         self.grow(goal, heights, &mut tree);
         let mut steps = tree.steps;
         let root = rooted(&mut steps, query)?;
-        Some(Proof::new(steps, root))
+        Some(Proof::new(steps, root).placed(&self.places))
     }
 
     /// Puts an atom and what it follows from into a tree; its position. An atom that is used twice is shown twice but kept
@@ -357,7 +358,7 @@ impl<'p> Search<'p> {
 
     fn step(&self, atom: usize) -> Step {
         let shown = || self.atoms.get(atom).map_or_else(String::new, |(id, tuple)| self.shown(*id, tuple));
-        let rule = || Step { atom: shown(), kind: StepKind::Rule, line: 0, from: Vec::new() };
+        let rule = || Step { atom: shown(), kind: StepKind::Rule, line: 0, file: None, from: Vec::new() };
         self.given.get(&atom).cloned().unwrap_or_else(rule)
     }
 }

@@ -275,7 +275,8 @@ fn captured(tree: &Program, includes: &[Include<'_>], pieces: &[piece::Piece]) -
         let at = |message: String| Refusal::new(Code::BadArgument, include.directive.span, message);
         let file = &include.file.value;
         for name in piece.free.iter().filter(|name| own.contains(name.as_str())) {
-            let message = format!("`{name}` is a constant in `{file}`, and this program defines it");
+            let what = if piece::BUILT_IN.contains(&name.as_str()) { "built in" } else { "a constant" };
+            let message = format!("`{name}` is {what} in `{file}`, and this program defines it");
             reports
                 .push(at(message).help(format!("write `@export({name})` in `{file}` if both are the same")));
         }

@@ -20,14 +20,14 @@ pub fn string(out: &mut String, text: &str) {
 }
 
 /// A real number: the shortest decimal that reads back as the same number, with a point or an
-/// exponent; infinities and NaN in quotes.
+/// exponent; infinities and NaN in quotes. A zero has no sign.
 pub fn real(out: &mut String, value: f64) {
     if value.is_nan() {
         out.push_str("\"nan\"");
     } else if value.is_infinite() {
         out.push_str(if value > 0.0 { "\"inf\"" } else { "\"-inf\"" });
     } else {
-        write_to(out, format_args!("{value:?}"));
+        write_to(out, format_args!("{:?}", value + 0.0));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::value::{Const, Domain};
 
 mod binding;
 mod classes;
+mod concat;
 mod given;
 mod interval;
 mod ranges;
@@ -59,6 +60,7 @@ pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
     }
     inference.parameters_left();
     inference.labels();
+    inference.check_slices();
     inference.check_numbers();
     let mut refused = inference.refused;
     for reports in [&mut refused.domains, &mut refused.recursion] {
@@ -215,8 +217,8 @@ impl Inference<'_> {
                     Ok(domain) => {
                         values.extend(domain.iter().flat_map(Domain::values).map(|v| (v, Span::default())));
                     }
-                    Err(span) => {
-                        self.mixed(span);
+                    Err(mixed) => {
+                        self.mixed(class, mixed);
                         values.clear();
                     }
                 }
@@ -226,8 +228,8 @@ impl Inference<'_> {
                 Some(domain) => domain,
                 None => match hull(&values, &self.draft.program.symbols) {
                     Ok(domain) => domain.unwrap_or(Domain::size(0)),
-                    Err(span) => {
-                        self.mixed(span);
+                    Err(mixed) => {
+                        self.mixed(class, mixed);
                         Domain::size(0)
                     }
                 },
@@ -373,9 +375,24 @@ impl Inference<'_> {
                 let range = &program.indices[index.0 as usize].range;
                 let (first, last) = match range {
                     Range::Domain(Domain::Interval { from, to }) => (*from, to + 1),
+                    Range::Domain(listed) => (0, listed.len() as i64),
                     _ => (0, 0),
                 };
                 *label = format!("{}:{}", from.unwrap_or(first), to.unwrap_or(last));
+            }
+        }
+    }
+
+    /// Slices of places that hold symbols, between integers.
+    fn check_slices(&mut self) {
+        let entries = self.draft.indices.iter().zip(&self.draft.program.indices);
+        for (_, index) in entries.filter(|(note, _)| !matches!(note.slice, None | Some((None, None)))) {
+            if let Range::Domain(domain @ Domain::Listed(_)) = &index.range
+                && !domain.is_empty()
+            {
+                let message = "a slice lies between two integers, and the values of this place are symbols";
+                let report = Refusal::new(Code::SymbolAsNumber, index.span, message);
+                self.refused.domains.push(report.help("write `:` for all of them, or a single symbol"));
             }
         }
     }
@@ -403,34 +420,6 @@ impl Inference<'_> {
                 let message = format!("the values of `{name}` are symbols and have no number");
                 let span = *span;
                 self.refused.domains.push(Refusal::new(Code::SymbolAsNumber, span, message));
-            }
-        }
-    }
-
-    /// The offsets of `concat`, when the ranges of the merged indices are known.
-    fn concat_offsets(&mut self, equations: &[EquationId]) {
-        let concats = self.draft.concats.clone();
-        for concat in concats {
-            if !concat.parts.iter().any(|(at, _)| equations.contains(&EquationId(*at as u32))) {
-                continue;
-            }
-            let mut offset = 0_i64;
-            for (at, merged) in &concat.parts {
-                let sizes: Vec<i64> = merged.iter().map(|id| self.range_len(*id)).collect();
-                let mut position = IndexFn::Const(Const::Int(offset));
-                for (nth, id) in merged.iter().enumerate() {
-                    let stride: i64 = sizes.iter().skip(nth + 1).product();
-                    let ordinal = Box::new(IndexFn::Ordinal(*id));
-                    let stride = Box::new(IndexFn::Const(Const::Int(stride)));
-                    let step = IndexFn::Multiply(ordinal, stride);
-                    position = IndexFn::Add(Box::new(position), Box::new(step));
-                }
-                offset = offset.saturating_add(sizes.iter().product());
-                if let Some(equation) = self.draft.program.equations.get_mut(*at)
-                    && let Some(place) = equation.head.get_mut(concat.place)
-                {
-                    *place = position;
-                }
             }
         }
     }

@@ -118,7 +118,9 @@ pub struct Mention {
 pub struct Concat {
     /// The equations that stand for it, one for each argument, in order.
     pub parts: Vec<(usize, Vec<IndexId>)>,
-    /// The place of the new index on the left.
+    /// The new index.
+    pub index: IndexId,
+    /// Its place on the left.
     pub place: usize,
 }
 
@@ -288,10 +290,15 @@ impl<'a> Context<'a> {
 
     /// An index expression without indices, as an integer.
     fn integer(&mut self, expr: &IndexExpr) -> Option<i64> {
-        let function = self.index_fn(expr, &mut |_, _, _| None)?;
+        let needed = |span| Refusal::new(Code::NotAConstant, span, "an integer is needed here");
+        let function = self.index_fn(expr, &mut |context, name, span| {
+            let help = format!("an index has no value here; `{name}` may be a number with a capital letter");
+            context.refuse(needed(span).help(help));
+            None
+        })?;
         let value = function.evaluate(&|_| None, &|_| None).and_then(Const::int);
         if value.is_none() {
-            self.refuse(Refusal::new(Code::NotAConstant, expr.span, "an integer is needed here"));
+            self.refuse(needed(expr.span));
         }
         value
     }
@@ -347,33 +354,58 @@ impl<'a> Context<'a> {
             IndexKind::Name(name) => IndexFn::Const(self.name_constant(name, expr.span)?),
             IndexKind::Text(text) => IndexFn::Const(self.symbol(text)),
             IndexKind::Group(inner) => return self.index_fn(inner, bind),
-            IndexKind::Negate(inner) => fold(IndexFn::Negate(Box::new(self.index_fn(inner, bind)?))),
+            IndexKind::Negate(inner) => {
+                let negated = IndexFn::Negate(Box::new(self.index_fn(inner, bind)?));
+                self.folded(negated, expr.span)?
+            }
             IndexKind::Binary(operator, left, right) => {
                 let left = Box::new(self.index_fn(left, bind)?);
                 let right = Box::new(self.index_fn(right, bind)?);
-                fold(match operator {
+                let function = match operator {
                     IndexOperator::Add => IndexFn::Add(left, right),
                     IndexOperator::Subtract => IndexFn::Subtract(left, right),
                     IndexOperator::Multiply => IndexFn::Multiply(left, right),
                     IndexOperator::Divide => IndexFn::Divide(left, right),
                     IndexOperator::Remainder => IndexFn::Remainder(left, right),
-                })
+                };
+                self.folded(function, expr.span)?
             }
         })
+    }
+
+    /// An operation on constants is the constant that it is. What has no value, whatever its indices are, is refused.
+    fn folded(&mut self, function: IndexFn, span: Span) -> Option<IndexFn> {
+        let (left, right) = match &function {
+            IndexFn::Negate(inner) => (inner.as_ref(), inner.as_ref()),
+            IndexFn::Add(left, right)
+            | IndexFn::Subtract(left, right)
+            | IndexFn::Multiply(left, right)
+            | IndexFn::Divide(left, right)
+            | IndexFn::Remainder(left, right) => (left.as_ref(), right.as_ref()),
+            IndexFn::Const(_) | IndexFn::Index(_) | IndexFn::Ordinal(_) => return Some(function),
+        };
+        let written = self.text.get(span.start..span.end).unwrap_or("").trim();
+        let (code, message) = match (left, right, &function) {
+            (IndexFn::Const(Const::Symbol(symbol)), ..) | (_, IndexFn::Const(Const::Symbol(symbol)), _) => {
+                let name = self.draft.program.symbols.name(*symbol);
+                let message = format!("`{written}` has no value: the symbol `{name}` has no number");
+                (Code::SymbolAsNumber, message)
+            }
+            (_, IndexFn::Const(Const::Int(0)), IndexFn::Divide(..) | IndexFn::Remainder(..)) => {
+                (Code::NotAConstant, format!("`{written}` has no value: the divisor is 0"))
+            }
+            (IndexFn::Const(_), IndexFn::Const(_), _) => match function.evaluate(&|_| None, &|_| None) {
+                Some(value) => return Some(IndexFn::Const(value)),
+                None => (Code::NotAConstant, format!("`{written}` has no value: it leaves 64 bits")),
+            },
+            _ => return Some(function),
+        };
+        self.refuse(Refusal::new(code, span, message));
+        None
     }
 
     fn push_equation(&mut self, equation: Equation) -> usize {
         self.draft.program.equations.push(equation);
         self.draft.program.equations.len() - 1
     }
-}
-
-/// A function without indices is the constant that it is.
-fn fold(function: IndexFn) -> IndexFn {
-    let mut indices = 0;
-    function.visit(&mut |_| indices += 1);
-    if indices > 0 {
-        return function;
-    }
-    function.evaluate(&|_| None, &|_| None).map_or(function, IndexFn::Const)
 }

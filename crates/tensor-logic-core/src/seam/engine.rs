@@ -11,8 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::ast::Span;
 use crate::error::{Code, Refusal, Result};
 use crate::profile::Profile;
-use crate::program::{Program, TensorId};
+use crate::program::{IndexId, Program, Range, TensorId};
 use crate::value::Tuple;
+
+/// So many values of an index are not gone through one by one: tables hold 32 bits of each.
+pub const WIDEST: usize = u32::MAX as usize;
+
+/// The refusal of an index with as many values, in an equation with this left side.
+pub fn too_wide(program: &Program, index: IndexId, left: Span) -> Refusal {
+    let entry = program.index(index);
+    let len = if let Range::Domain(domain) = &entry.range { domain.len() } else { 0 };
+    let message = format!("`{}` ranges over {len} values, more than a table holds", entry.name);
+    let help =
+        "read relations in round brackets, at indices without a declaration: these take the values of tuples";
+    Refusal::new(Code::TooLarge, left, message).help(help)
+}
 
 /// The value of a tensor.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::Span;
+use crate::error::Places;
 use crate::program::{EquationId, IndexId, TensorId};
 use crate::value::{Const, Tuple};
 
@@ -37,8 +38,20 @@ pub struct Step {
     pub kind: StepKind,
     /// The line of the fact or rule.
     pub line: usize,
+    /// The file of that line, where it is an included one.
+    pub file: Option<String>,
     /// What it follows from, in the order of the body: positions of other steps.
     pub from: Vec<usize>,
+}
+
+impl Step {
+    /// Where it is said, as people read it: `line 7`, or `gcn.tl:7` in an included file.
+    pub fn place(&self) -> String {
+        match &self.file {
+            None => format!("line {}", self.line),
+            Some(file) => format!("{file}:{}", self.line),
+        }
+    }
 }
 
 /// What a step rests on.
@@ -73,6 +86,16 @@ impl Proof {
     /// A proof of the step at `root`; the premises of a step are positions in `steps`.
     pub fn new(steps: Vec<Step>, root: usize) -> Proof {
         Proof { steps, root, weights: BTreeMap::new() }
+    }
+
+    /// The same, of steps whose lines are those of the whole text, with the lines of their files.
+    #[must_use]
+    pub fn placed(mut self, places: &Places<'_>) -> Proof {
+        for step in &mut self.steps {
+            let (file, line) = places.numbered(step.line);
+            (step.file, step.line) = (file.map(str::to_owned), line);
+        }
+        self
     }
 
     /// The same, where some steps hold by chance: with so much probability each, whatever else holds.

@@ -233,8 +233,13 @@ pub(super) fn refusal(
         }
         Failure::Overflow { relation, tuple } => {
             let tuple: Tuple = tuple.iter().map(|id| database.constants.value(*id)).collect();
-            let message = format!("`{}({})` leaves 64 bits", name(relation), program.show_tuple(&tuple));
-            Refusal::new(Code::Overflow, place(relation), message).help("use the type real")
+            let name = name(relation);
+            let message = format!(
+                "`{name}({})` would be more than a count of 64 bits holds",
+                program.show_tuple(&tuple)
+            );
+            let help = format!("`: real` instead of `: count` for `{name}`");
+            Refusal::new(Code::Overflow, place(relation), message).help(help)
         }
         Failure::Interrupted => interrupted(Span::default()),
         Failure::TooManyConstants

@@ -64,7 +64,13 @@ impl<'p> Search<'p> {
     }
 
     pub(super) fn premise(&self, literal: Literal<'p>, line: usize) -> Result<Atom, Step> {
-        let leaf = |atom: String, kind: StepKind, line: usize| Step { atom, kind, line, from: Vec::new() };
+        let leaf = |atom: String, kind: StepKind, line: usize| Step {
+            atom,
+            kind,
+            line,
+            file: None,
+            from: Vec::new(),
+        };
         match literal {
             Literal::Read(read) | Literal::Guard(Guard::Read(read)) | Literal::Factor(_, read, false) => {
                 let tuple = self.machine.arguments(read).unwrap_or_default();

@@ -65,7 +65,11 @@ impl Drawn<'_, '_> {
         }
         let mut steps = tree.steps;
         let root = rooted(&mut steps, query)?;
-        Some(Proof::new(steps, root).with_weights(std::mem::take(&mut self.weights)))
+        Some(
+            Proof::new(steps, root)
+                .placed(&self.search.places)
+                .with_weights(std::mem::take(&mut self.weights)),
+        )
     }
 
     /// A step, of a rule without what it follows from.
@@ -75,7 +79,7 @@ impl Drawn<'_, '_> {
             Derived::Rule { tensor, tuple, equation, .. } => {
                 let (atom, line) =
                     (search.shown(*tensor, tuple), search.line(program.equation(*equation).span));
-                Step { atom, kind: StepKind::Rule, line, from: Vec::new() }
+                Step { atom, kind: StepKind::Rule, line, file: None, from: Vec::new() }
             }
             Derived::Event { tensor, tuple, holds, given, from, .. } => {
                 let shown = search.shown(*tensor, tuple);
@@ -86,7 +90,7 @@ impl Drawn<'_, '_> {
                 };
                 let atom = if *holds { shown } else { format!("not {shown}") };
                 let line = search.line(given.map_or(program.tensor(*tensor).span, |(span, _)| span));
-                Step { atom, kind, line, from: from.clone() }
+                Step { atom, kind, line, file: None, from: from.clone() }
             }
         }
     }
@@ -140,7 +144,13 @@ impl Drawn<'_, '_> {
                             let (tensor, tuple) = atom;
                             let line = search.line(search.program.tensor(tensor).span);
                             let atom = search.shown(tensor, &tuple);
-                            tree.steps.push(Step { atom, kind: StepKind::Data, line, from: Vec::new() });
+                            tree.steps.push(Step {
+                                atom,
+                                kind: StepKind::Data,
+                                line,
+                                file: None,
+                                from: Vec::new(),
+                            });
                             from.push(next);
                         }
                     },

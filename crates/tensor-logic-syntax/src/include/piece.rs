@@ -17,7 +17,7 @@ pub(super) struct Piece {
     pub(super) text: String,
     /// Statements that arguments stand for, as `first_e : 16`.
     pub(super) given: Vec<String>,
-    /// Capital names that the file neither defines nor exports: symbols, most of all.
+    /// Capital names that the file neither defines nor exports: symbols, most of all, and built-in relations.
     pub(super) free: BTreeSet<String>,
     /// The names that local ones got.
     pub(super) local: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub(super) enum Fault {
 }
 
 /// Relations that are built in where a program does not define them.
-const BUILT_IN: [&str; 2] = ["Even", "Odd"];
+pub(super) const BUILT_IN: [&str; 2] = ["Even", "Odd"];
 
 /// The piece of a file; `ranges` are the indices that the including program declares.
 pub(super) fn made(
@@ -179,7 +179,7 @@ impl<'a> Naming<'a> {
             self.others.insert(key, name);
             return Ok(());
         }
-        let Some((statement, number)) = self.default_of(key) else { return Err(self.not_given(given)) };
+        let Some(number) = self.default_of(key) else { return Err(self.not_given(given)) };
         match (given.value, capital, number) {
             (_, Some(name), _) => {
                 self.replaced.insert(key);
@@ -191,7 +191,7 @@ impl<'a> Naming<'a> {
             }
             (_, None, None) => {
                 let message = format!("`{key}` is a parameter: it is given the name of a tensor");
-                return Err(bad(given.span, message).label(statement.span, "its own start value"));
+                return Err(bad(given.span, message));
             }
         }
         Ok(())
@@ -199,22 +199,20 @@ impl<'a> Naming<'a> {
 
     /// The one statement that gives a local its value, if an argument may replace it: a parameter, or a number (and the
     /// number's place).
-    fn default_of(&self, name: &str) -> Option<(&'a Statement, Option<Span>)> {
+    fn default_of(&self, name: &str) -> Option<Option<Span>> {
         let mut statements = self.tree.statements.iter().filter(|statement| head(statement) == Some(name));
         let statement = statements.next()?;
         if statements.next().is_some() {
             return None;
         }
         match &statement.kind {
-            StatementKind::Parameter { .. } => Some((statement, None)),
+            StatementKind::Parameter { .. } => Some(None),
             StatementKind::Equation {
                 head,
                 sign: Sign::Equal,
                 right: RightSide::Expr { expr, guards },
                 ..
-            } if head.places.is_empty() && guards.is_empty() && is_number(expr) => {
-                Some((statement, Some(expr.span)))
-            }
+            } if head.places.is_empty() && guards.is_empty() && is_number(expr) => Some(Some(expr.span)),
             _ => None,
         }
     }
@@ -307,7 +305,7 @@ impl<'a> Naming<'a> {
         }
         // `De` is the size of `e`.
         let size = self.others.get(name.to_lowercase().as_str()).map(|index| capitalised(index));
-        if spelling.what == What::Alone {
+        if spelling.what == What::Alone || BUILT_IN.contains(&name) {
             self.free.insert(size.clone().unwrap_or_else(|| name.to_owned()));
         }
         size

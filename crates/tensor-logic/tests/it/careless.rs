@@ -148,6 +148,84 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     ("A = 1\u{0}\nA?", "syntax", (1, 6), "expected"),
 ];
 
+/// What is refused whichever engine runs it.
+const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
+    // Left sides of data.
+    ("A[i+1] = [1, 2, 3]\nA?", "bad-argument", (1, 3), "each of its own place"),
+    ("A[i, i] = [[1, 2], [3, 4]]\nA?", "bad-argument", (1, 6), "each of its own place"),
+    ("A(2*i) = [1, 2]\nA?", "bad-argument", (1, 3), "each of its own place"),
+    ("R(x, 1) = \"f.csv\"\nR?", "bad-argument", (1, 6), "all of a tensor"),
+    ("R(x, x) = \"f.csv\"\nR?", "bad-argument", (1, 6), "all of a tensor"),
+    ("A[i, 1] = \"f.npy\"\nA?", "bad-argument", (1, 6), "all of a tensor"),
+    // Places without a value.
+    ("R(1/0)\nR(x)?", "not-a-constant", (1, 3), "`1/0` has no value: the divisor is 0"),
+    ("R(2)\nS(x % 0) <- R(x)\nS(x)?", "not-a-constant", (2, 3), "the divisor is 0"),
+    ("R(9223372036854775807 + 1) = 2\nR(x)?", "not-a-constant", (1, 3), "it leaves 64 bits"),
+    ("0.5 :: R(Ann+1)\nR(x)?", "symbol-as-number", (1, 10), "the symbol `Ann` has no number"),
+    ("A[-Ann] = 3\nA?", "symbol-as-number", (1, 3), "the symbol `Ann` has no number"),
+    ("A = [1]\nA[0 / (2 - 2)]?", "not-a-constant", (2, 3), "the divisor is 0"),
+    ("R(1)\nR(x), x != 1 / 0?", "not-a-constant", (2, 12), "the divisor is 0"),
+    ("i : j\nA[i] = 1\nA?", "not-a-constant", (1, 5), "an index has no value here"),
+    // Relations that are built in.
+    ("Even(_)?", "unbound-index", (1, 6), "integers without end"),
+    ("Odd(1:4)?", "unbound-index", (1, 5), "integers without end"),
+    ("R(1)\nR(x), not Even(_)?", "unbound-index", (2, 16), "integers without end"),
+    // Slices.
+    (
+        "x : {Red, Blue}\nA[x] = [1, 2]\nA[1:2]?",
+        "symbol-as-number",
+        (3, 3),
+        "the values of this place are symbols",
+    ),
+    ("R(Ann)\nR(Bob)\nR(1:)?", "symbol-as-number", (3, 3), "the values of this place are symbols"),
+    ("R(Ann)\nR(1)\nR(:2)?", "mixed-domain", (2, 3), "`Ann` and `1`"),
+    ("A = [1, 2]\nA[x:2]?", "not-a-constant", (2, 3), "an index has no value here"),
+    // Positions.
+    (
+        "k : 5\nT = [[1, 2], [3, 4]]\nC[k] = concat(T[i, j])\nC?",
+        "size-conflict",
+        (3, 3),
+        "0..4, and its positions in this concat are 0..3",
+    ),
+    (
+        "k : 1..4\nT = [[1, 2], [3, 4]]\nC[k] = concat(T[i, j])\nC?",
+        "size-conflict",
+        (3, 3),
+        "1..4, and its positions in this concat are 0..3",
+    ),
+    (
+        "V = [1, 2, 3]\nT = [[1, 2], [3, 4]]\nC[k] = concat(T[i, j])\nD[k] = C[k] V[k]\nD?",
+        "size-conflict",
+        (3, 3),
+        "0..2, and its positions",
+    ),
+    // Types.
+    ("A[i] : prob\nA = [0.5]\nA?", "type-conflict", (1, 8), "`prob` is a type of relations"),
+    ("A : topk(3)\nA = 0.5\nA?", "type-conflict", (1, 5), "`topk(3)` is a type of relations"),
+    ("A[i] : count ~ glorot()\ni : 3\nA?", "type-conflict", (1, 8), "`A` is learned"),
+    ("A[i] : count\nA = [1, 0.5]\nA?", "type-conflict", (2, 5), "0.5 is no whole number"),
+    ("R(x) : count\nR(1) = 0.5\nR(x)?", "type-conflict", (2, 1), "0.5 is no whole number"),
+    // Values of an index that nobody goes through.
+    ("x : 1..1000000000000\nA(x) <- x < 3\nA(x)?", "too-large", (2, 1), "1000000000000 values"),
+];
+
+#[test]
+fn what_has_no_meaning_is_refused_by_both_engines() {
+    let folder = folder(&[("f.csv", b"1,2\n3,3\n")]);
+    for (text, code, place, told) in BY_BOTH {
+        std::fs::write(folder.path().join("p.tl"), text).unwrap();
+        for engine in ["auto", "reference"] {
+            let found = refused(folder.path(), &["run", "p.tl", "--engine", engine]);
+            assert_eq!(
+                (found.0.as_str(), (found.1, found.2)),
+                (*code, *place),
+                "{engine}: {text}\n{found:?}"
+            );
+            assert!(found.3.contains(told), "{engine}: {text}\n{found:?}");
+        }
+    }
+}
+
 #[test]
 fn programs_are_refused_where_they_are_wrong() {
     let header = |shape: &str, numbers: &[f64]| {
@@ -189,6 +267,18 @@ fn what_nothing_leads_to_is_underivable() {
         "Wet(Tue)?\n  underivable\nG(2)?\n  underivable\nAnc(Bob, Ann)?\n  false\nAnc(Bob, Ann)? @explain\n  false\n  derived Anc: 0\n  underivable\n"
     );
     assert!(answers[1].contains("true") && !answers[1].contains("underivable"), "{said}");
+}
+
+#[test]
+fn a_proof_says_in_which_file_its_lines_are() {
+    let folder = folder(&[
+        ("p.tl", b"@include(\"rules.tl\", as=In)\nS(Ann)\nR(Ann)? @explain\n"),
+        ("rules.tl", b"@export(R, S)\n\nR(x) <- S(x)\n"),
+    ]);
+    let said = tl(folder.path(), &["run", "p.tl"]).1;
+    assert!(said.contains("R(Ann)  (rule, rules.tl:3)") && said.contains("S(Ann)  (fact, line 2)"), "{said}");
+    let said = tl(folder.path(), &["run", "p.tl", "--json"]).1;
+    assert!(said.contains(r#""kind": "rule", "line": 3, "file": "rules.tl""#), "{said}");
 }
 
 #[test]

@@ -297,14 +297,13 @@ fn what_changes_is_not_kept() {
     }
 }
 
-/// Whether a goal is made by rules is asked anew of every query: a relation keeps the sign of a zero there.
+/// Whether a goal is made by rules is asked anew of every query.
 #[test]
 fn a_query_after_another_is_by_rules_as_well() {
     let mut notebook =
         Notebook::new("K(i, j) : maxtimes\nK(2, 1) = -0\nK(1, 1) = 1\nT[j, i] = K(1, j) K(2, i)\n");
     notebook.ask("T[a, b]?").unwrap();
     let alone = notebook.clone().ask("K(i, j)?").unwrap().to_string();
-    assert!(alone.contains("-0.0"), "{alone}");
     let (reply, profile) = notebook.profile("K(i, j)?").unwrap();
     assert_eq!(reply.to_string(), alone);
     assert!(profile.components.iter().any(|of| of.method == Some("each once")), "{profile:?}");

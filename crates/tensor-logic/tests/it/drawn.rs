@@ -7,7 +7,7 @@ use tensor_logic::answer::drawn;
 use tensor_logic::proof::{Proof, Step, StepKind};
 
 fn step(atom: &str, kind: StepKind, from: &[usize]) -> Step {
-    Step { atom: atom.to_owned(), kind, line: 1, from: from.to_vec() }
+    Step { atom: atom.to_owned(), kind, line: 1, file: None, from: from.to_vec() }
 }
 
 /// The boxes of a picture: left, top, width, height.

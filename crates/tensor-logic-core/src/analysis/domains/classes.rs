@@ -105,9 +105,8 @@ impl Classes {
     }
 
     /// The domain of a class: declared, supplied, or the smallest that holds its constants.
-    /// `None` where it has none, `Err` with the first constant of the other kind where integers
-    /// and symbols are mixed.
-    pub(super) fn domain(&self, class: usize, symbols: &Symbols) -> Result<Option<Domain>, Span> {
+    /// `None` where it has none.
+    pub(super) fn domain(&self, class: usize, symbols: &Symbols) -> Result<Option<Domain>, Mixed> {
         if let Some(source) = self.source(class) {
             return Ok(Some(source.domain.clone()));
         }
@@ -337,12 +336,19 @@ fn merge(
     Ok(Some(if second.declared && !first.declared { second } else { first }))
 }
 
+/// Integers and symbols that stand in one place: the first constant, and the first of the other kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mixed {
+    pub(super) first: (Const, Span),
+    pub(super) other: (Const, Span),
+}
+
 /// The smallest interval that holds the integers, or the symbols in byte order.
-pub(super) fn hull(constants: &[(Const, Span)], symbols: &Symbols) -> Result<Option<Domain>, Span> {
-    let Some((first, _)) = constants.first() else { return Ok(None) };
-    let kind = first.int().is_some();
-    if let Some((_, span)) = constants.iter().find(|(value, _)| value.int().is_some() != kind) {
-        return Err(*span);
+pub(super) fn hull(constants: &[(Const, Span)], symbols: &Symbols) -> Result<Option<Domain>, Mixed> {
+    let Some(first) = constants.first() else { return Ok(None) };
+    let kind = first.0.int().is_some();
+    if let Some(other) = constants.iter().find(|(value, _)| value.int().is_some() != kind) {
+        return Err(Mixed { first: *first, other: *other });
     }
     if kind {
         let ints = || constants.iter().filter_map(|(value, _)| value.int());

@@ -3,7 +3,7 @@
 
 use crate::ast::Span;
 use crate::domains::Inference;
-use crate::domains::classes::hull;
+use crate::domains::classes::{Mixed, hull};
 use crate::error::{Code, Refusal};
 use crate::program::{Facts, Given, Role, Style, TensorId};
 use crate::value::{Const, Domain, element};
@@ -65,17 +65,24 @@ impl Inference<'_> {
         let parts = self.parts(id, place);
         match hull(&parts, &self.draft.program.symbols) {
             Ok(domain) => Some(domain.unwrap_or(Domain::size(0))),
-            Err(span) => {
-                self.mixed(span);
+            Err(mixed) => {
+                self.mixed(class, mixed);
                 Some(Domain::size(0))
             }
         }
     }
 
-    pub(super) fn mixed(&mut self, span: Span) {
-        let message = "integers and symbols meet in one place, which has no dense domain then";
+    /// Refuses integers and symbols in one place, at the constant if it is written in the class.
+    pub(super) fn mixed(&mut self, class: usize, mixed: Mixed) {
+        let symbols = &self.draft.program.symbols;
+        let Mixed { first, other } = self.classes.domain(class, symbols).err().unwrap_or(mixed);
+        let (one, two) = (symbols.show(first.0), symbols.show(other.0));
+        let message =
+            format!("`{one}` and `{two}` meet in one place: integers and symbols have no domain together");
+        let report = Refusal::new(Code::MixedDomain, other.1, message);
+        let report = report.label(first.1, format!("`{one}` here"));
         let help = "use a relation in round brackets, or constants of one kind";
-        self.refused.domains.push(Refusal::new(Code::MixedDomain, span, message).help(help));
+        self.refused.domains.push(report.help(help));
     }
 
     /// The constants that the given parts of a tensor name at a place.

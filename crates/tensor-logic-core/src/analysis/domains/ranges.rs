@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::classes::Mixed;
 use super::interval::Solver;
 use super::{Inference, binds, scopes};
 use crate::error::{Code, Refusal};
@@ -178,10 +179,14 @@ impl Inference<'_> {
                 let mut places = arguments_with(equation, index).into_iter();
                 places.find_map(|(read, place, _)| self.place_domain(read.tensor, place))
             });
-            if let Some(Domain::Interval { from: low, to: high }) = whole {
-                limits.domain = Some(Domain::Interval {
-                    from: from.unwrap_or(low).max(low),
-                    to: to.map_or(high, |to| (to - 1).min(high)),
+            if let Some(whole) = whole {
+                limits.domain = Some(match whole {
+                    Domain::Interval { from: low, to: high } => Domain::Interval {
+                        from: from.unwrap_or(low).max(low),
+                        to: to.map_or(high, |to| to.saturating_sub(1).min(high)),
+                    },
+                    // All of them, or refused: [`Self::check_slices`].
+                    symbols => symbols,
                 });
                 limits.alone = true;
             }
@@ -243,6 +248,9 @@ impl Inference<'_> {
         if let Some(domain) = met {
             return self.set_range(index, domain);
         }
+        if let Some((class, mixed)) = self.sliced_mixture(id, index) {
+            return self.mixed(class, mixed);
+        }
         if self.rules.contains(&id) {
             return self.unbound(id, index);
         }
@@ -252,11 +260,21 @@ impl Inference<'_> {
         match self.classes.domain(class, &self.draft.program.symbols) {
             Ok(Some(domain)) => self.set_range(index, domain),
             Ok(None) => self.unbound(id, index),
-            Err(span) => {
-                self.mixed(span);
+            Err(mixed) => {
+                self.mixed(class, mixed);
                 self.set_range(index, Domain::size(0));
             }
         }
+    }
+
+    /// Integers and symbols in the place that a slice reads.
+    fn sliced_mixture(&self, id: EquationId, index: IndexId) -> Option<(usize, Mixed)> {
+        self.draft.indices.get(index.0 as usize)?.slice?;
+        let places = arguments_with(self.draft.program.equation(id), index);
+        places.into_iter().find_map(|(read, place, _)| {
+            let class = self.classes.place(read.tensor, place);
+            Some((class, self.classes.domain(class, &self.draft.program.symbols).err()?))
+        })
     }
 
     /// Whether an index function of the recursion acts on the class.

@@ -212,7 +212,7 @@ impl<'a> Context<'a> {
             return;
         };
         let (place, new) = (*place, *new);
-        let mut concat = Concat { parts: Vec::new(), place };
+        let mut concat = Concat { parts: Vec::new(), index: new, place };
         for argument in arguments {
             let mut names = Occurrences::default();
             names.expression(argument);

@@ -474,7 +474,14 @@ impl<'a> Context<'a> {
         }
         let rest = i64::from(reference.name.text == "Odd");
         let [place] = reference.places.as_slice() else { return None };
-        let PlaceKind::Index(index) = &place.kind else { return None };
+        let PlaceKind::Index(index) = &place.kind else {
+            let name = &reference.name.text;
+            let message =
+                format!("`{name}` holds for integers without end, and nothing says which are meant");
+            let help = format!("bind an index, `R(x), {name}(x)`, or declare it: `x : 4`");
+            self.refuse(Refusal::new(Code::UnboundIndex, place.span, message).help(help));
+            return Some(None);
+        };
         let Some(function) = self.index_at(index, bound) else { return Some(None) };
         let two = Box::new(IndexFn::Const(Const::Int(2)));
         let remainder = IndexFn::Remainder(Box::new(function), two);
@@ -688,10 +695,14 @@ impl Context<'_> {
         reading: Reading,
         bound: &mut Bound,
     ) -> Option<Side> {
-        if scope::index_only(side)
-            && let Some(function) = self.index_side(side, bound)
-        {
-            return Some(Side::Index(function));
+        if scope::index_only(side) {
+            let refused = self.draft.errors.len();
+            if let Some(function) = self.index_side(side, bound) {
+                return Some(Side::Index(function));
+            }
+            if self.draft.errors.len() > refused {
+                return None;
+            }
         }
         Some(Side::Value(self.side(side, reading, bound)?))
     }
@@ -712,7 +723,8 @@ impl Context<'_> {
                 symbol.then(|| IndexFn::Const(self.symbol(name)))
             }
             ExprKind::Negate(inner) => {
-                Some(super::fold(IndexFn::Negate(Box::new(self.index_side(inner, bound)?))))
+                let negated = IndexFn::Negate(Box::new(self.index_side(inner, bound)?));
+                self.folded(negated, side.span)
             }
             ExprKind::Group { expr, .. } => self.index_side(expr, bound),
             ExprKind::Sum(terms) => {
@@ -721,25 +733,33 @@ impl Context<'_> {
                     let term = self.index_side(term, bound)?;
                     sum = Some(match (sum, minus) {
                         (None, false) => term,
-                        (None, true) => IndexFn::Negate(Box::new(term)),
-                        (Some(sum), false) => IndexFn::Add(Box::new(sum), Box::new(term)),
-                        (Some(sum), true) => IndexFn::Subtract(Box::new(sum), Box::new(term)),
+                        (None, true) => self.folded(IndexFn::Negate(Box::new(term)), side.span)?,
+                        (Some(sum), false) => {
+                            self.folded(IndexFn::Add(Box::new(sum), Box::new(term)), side.span)?
+                        }
+                        (Some(sum), true) => {
+                            self.folded(IndexFn::Subtract(Box::new(sum), Box::new(term)), side.span)?
+                        }
                     });
                 }
-                sum.map(super::fold)
+                sum
             }
             ExprKind::Product(factors) => {
                 let mut product: Option<IndexFn> = None;
                 for (joint, factor) in factors {
                     let factor = Box::new(self.index_side(factor, bound)?);
-                    product = Some(match (product, joint) {
-                        (None, _) => *factor,
-                        (Some(left), Joint::Over) => IndexFn::Divide(Box::new(left), factor),
-                        (Some(left), Joint::Remainder) => IndexFn::Remainder(Box::new(left), factor),
-                        (Some(left), _) => IndexFn::Multiply(Box::new(left), factor),
-                    });
+                    let Some(left) = product else {
+                        product = Some(*factor);
+                        continue;
+                    };
+                    let function = match joint {
+                        Joint::Over => IndexFn::Divide(Box::new(left), factor),
+                        Joint::Remainder => IndexFn::Remainder(Box::new(left), factor),
+                        _ => IndexFn::Multiply(Box::new(left), factor),
+                    };
+                    product = Some(self.folded(function, side.span)?);
                 }
-                product.map(super::fold)
+                product
             }
             ExprKind::Power(..) | ExprKind::Not(_) | ExprKind::Call { .. } => None,
         }

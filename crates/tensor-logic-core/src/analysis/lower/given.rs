@@ -59,6 +59,15 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Refuses what is given for a tensor that counts and is no whole number.
+    fn whole_number(&mut self, name: &str, value: f64, span: Span) {
+        let counts = self.names.tensors.get(name).is_some_and(|tensor| tensor.kind == Kind::Count);
+        if counts && value.fract() != 0.0 {
+            let message = format!("`{name}` has the type `count`, and {value} is no whole number");
+            self.refuse(Refusal::new(Code::TypeConflict, span, message).help("write `: real`"));
+        }
+    }
+
     /// Whether what is given for a tensor several times is added up.
     pub(super) fn adds(&self, tensor: TensorId) -> bool {
         self.draft.program.tensor(tensor).combine == Combine::Sum
@@ -66,6 +75,7 @@ impl<'a> Context<'a> {
 
     /// A fact with its value.
     pub(super) fn fact(&mut self, tensor: TensorId, reference: &Reference, value: f64, span: Span) {
+        self.whole_number(&reference.name.text, value, span);
         let mut tuple = Vec::new();
         for (place, at) in reference.places.iter().enumerate() {
             let PlaceKind::Index(expr) = &at.kind else { return };
@@ -112,6 +122,9 @@ impl<'a> Context<'a> {
         let mut shape = Vec::new();
         let mut values = Vec::new();
         flatten(array, 0, &mut shape, &mut values);
+        if let Some(value) = values.iter().find(|value| value.fract() != 0.0) {
+            self.whole_number(&head.name.text, *value, array.span);
+        }
         let rest = self.literals(tensor, head.span, array, &mut values);
         let mut fixed = Vec::new();
         for (place, at) in head.places.iter().enumerate() {
@@ -234,6 +247,13 @@ impl<'a> Context<'a> {
             let name = &self.draft.program.tensor(tensor).name;
             let message = format!("`{}` holds {found} places, and `{name}` has {rank}", file.value);
             return self.refuse(Refusal::new(Code::FileFormat, file.span, message));
+        }
+        let values = match &loaded {
+            Loaded::Facts(facts) => facts.values.as_slice(),
+            Loaded::Array { values, .. } => values,
+        };
+        if let Some(value) = values.iter().find(|value| value.fract() != 0.0) {
+            self.whole_number(&head.name.text, *value, file.span);
         }
         match loaded {
             Loaded::Facts(mut facts) => {

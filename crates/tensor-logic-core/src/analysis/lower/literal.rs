@@ -94,8 +94,11 @@ impl<'a> Context<'a> {
             let LiteralKind::Assign { index, .. } = &literal.kind else { continue };
             let Some(id) = bound.find(&index.text).filter(|id| opened.contains(id)) else { continue };
             let declared = self.names.indices.contains_key(&index.text);
-            let read = literals.clone().any(|other| binds_alone(other, &index.text))
-                || value.is_some_and(|value| reads_alone(value, &index.text));
+            let alone = |reference: &Reference| !self.is_built_in(reference) && alone(reference, &index.text);
+            let read = literals
+                .clone()
+                .any(|other| matches!(&other.kind, LiteralKind::Positive(reference) if alone(reference)))
+                || value.is_some_and(|value| reads(value, alone));
             if declared || read {
                 continue;
             }
@@ -226,23 +229,20 @@ fn times(kind: Kind, factors: Vec<Expr>) -> Expr {
     }
 }
 
-fn binds_alone(literal: &Literal, name: &str) -> bool {
-    matches!(&literal.kind, LiteralKind::Positive(reference) if alone(reference, name))
-}
-
-/// Whether the index stands alone in a place of a reference of the value.
-fn reads_alone(value: &ast::Expr, name: &str) -> bool {
-    struct Alone<'n>(&'n str, bool);
-    impl<'a> walk::Visitor<'a> for Alone<'_> {
+/// Whether the value has such a reference.
+fn reads(value: &ast::Expr, wanted: impl Fn(&Reference) -> bool) -> bool {
+    struct Reads<W>(W, bool);
+    impl<'a, W: Fn(&Reference) -> bool> walk::Visitor<'a> for Reads<W> {
         fn reference(&mut self, reference: &'a Reference) {
-            self.1 |= alone(reference, self.0);
+            self.1 |= (self.0)(reference);
         }
     }
-    let mut found = Alone(name, false);
+    let mut found = Reads(wanted, false);
     walk::expr(value, &mut found);
     found.1
 }
 
+/// Whether the index stands alone in a place of the reference.
 fn alone(reference: &Reference, name: &str) -> bool {
     reference.places.iter().any(|place| {
         matches!(&place.kind, PlaceKind::Index(expr) if matches!(&expr.kind, ast::IndexKind::Index(n) if n == name))

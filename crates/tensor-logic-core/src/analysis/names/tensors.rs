@@ -63,6 +63,12 @@ fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> O
     let rank = rank(name, list, reports);
     let style = style(name, list, &definitions, reports);
     let typed = declared_type(name, &definitions, reports);
+    reports.extend(typed.filter(|_| style == Style::Square).and_then(|typed| of_relations(name, typed)));
+    reports.extend(typed.filter(|typed| typed.name.text == "count").and_then(|typed| {
+        definitions.iter().find(|(_, definition)| definition.form == Form::Parameter)?;
+        let message = format!("`{name}` is learned, and what is learned is `real`");
+        Some(Refusal::new(Code::TypeConflict, typed.name.span, message))
+    }));
     let sign = sign(name, style, &definitions, reports);
     let kind = kind(style, typed, &definitions);
     let form = |wanted: &dyn Fn(Form) -> bool| definitions.iter().find(|(_, d)| wanted(d.form));
@@ -136,6 +142,19 @@ fn declared_type<'a>(
             .push(Refusal::new(Code::TypeConflict, other.span, message).label(first.span, "the first type"));
     }
     Some(first)
+}
+
+/// A type that says how rules are evaluated, of a tensor that no rule makes.
+fn of_relations(name: &str, typed: &TypeExpr) -> Option<Refusal> {
+    if matches!(typed.name.text.as_str(), "real" | "count") {
+        return None;
+    }
+    let message = format!("`{name}` is square, and `{}` is a type of relations", show_type(typed));
+    let report = Refusal::new(Code::TypeConflict, typed.name.span, message);
+    Some(
+        report
+            .help("a square tensor has the type `real` or `count`; a relation is written in round brackets"),
+    )
 }
 
 fn show_type(kind: &TypeExpr) -> String {

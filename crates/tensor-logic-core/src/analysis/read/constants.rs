@@ -32,6 +32,14 @@ pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &m
             refuse_first(reference, |_| true, reports);
         }
         StatementKind::Parameter { reference, .. } => reports.extend(no_index(reference)),
+        StatementKind::Equation { head, right: RightSide::Array(_), .. } => {
+            let what = "the left side of an array has indices, each of its own place, and constants";
+            reports.extend(no_place(head, what, walk::is_constant));
+        }
+        StatementKind::Equation { head, right: RightSide::File { .. }, .. } => {
+            let what = "a file gives all of a tensor, and its left side has indices, each of its own place";
+            reports.extend(no_place(head, what, |_| false));
+        }
         StatementKind::Weighted { reference, .. } => refuse_first(reference, |_| true, reports),
         StatementKind::Equation {
             head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
@@ -64,6 +72,19 @@ fn no_index(reference: &Reference) -> Option<Refusal> {
     Some(report.help(format!(
         "declare all of `{tensor}`, as in `{tensor}[i, j] ~ normal(0, 0.1)`; a part of it takes `=`"
     )))
+}
+
+/// The first place on the left of data that is neither an index that stands in no place before it, nor `fixed`.
+fn no_place(head: &Reference, what: &str, fixed: impl Fn(&Place) -> bool) -> Option<Refusal> {
+    let mut seen = HashSet::new();
+    let place = head.places.iter().find(|place| match index_name(place) {
+        Some(name) => !seen.insert(name),
+        None => !fixed(place),
+    })?;
+    let report = Refusal::new(Code::BadArgument, place.span, format!("{what}, and this is none"));
+    let help =
+        "read the data into a tensor of its own, and say by an equation or a rule where its elements go";
+    Some(report.help(help))
 }
 
 /// Refuses the first argument that is no constant and is wanted to be one.

@@ -51,7 +51,7 @@ fn node(step: &Step, weight: Option<f64>) -> Node {
         StepKind::Negation => 3,
         StepKind::Builtin => 4,
     };
-    let mut below = format!("{}, line {}", step.kind.name(), step.line);
+    let mut below = format!("{}, {}", step.kind.name(), step.place());
     if let Some(weight) = weight {
         below.push_str(&format!(", {weight}"));
     }

@@ -216,7 +216,8 @@ fn proof(out: &mut String, proof: &Proof) {
         let Some(step) = proof.step(at) else { continue };
         out.push_str("{\"atom\": ");
         string(out, &step.atom);
-        write_to(out, format_args!(", \"kind\": \"{}\", \"line\": {}", step.kind.name(), step.line));
+        write_to(out, format_args!(", \"kind\": \"{}\", ", step.kind.name()));
+        line(out, Some((step.file.as_deref(), step.line)));
         if let Some(weight) = proof.weight(at) {
             out.push_str(", \"probability\": ");
             real(out, weight);

@@ -158,8 +158,8 @@ fn proof(out: &mut String, proof: &Proof) {
         let Some(step) = proof.step(at) else { continue };
         let indent = " ".repeat(2 * depth.min(40));
         let weight = proof.weight(at).map_or_else(String::new, |weight| format!("{} :: ", number(weight)));
-        let (atom, kind, line) = (&step.atom, step.kind.name(), step.line);
-        add(out, format_args!("\n  {indent}{weight}{atom}  ({kind}, line {line})"));
+        let (atom, kind, place) = (&step.atom, step.kind.name(), step.place());
+        add(out, format_args!("\n  {indent}{weight}{atom}  ({kind}, {place})"));
         open.extend(step.from.iter().rev().map(|child| (*child, depth + 1)));
     }
 }

@@ -200,8 +200,9 @@ fn element(domains: &[Domain], mut at: usize) -> Vec<Const> {
     tuple
 }
 
-/// Integers for `count` and `bool`; otherwise the shortest decimal that reads back the same.
+/// Integers for `count` and `bool`; otherwise the shortest decimal that reads back the same. A zero has no sign.
 fn number(value: f64, kind: Kind) -> String {
+    let value = value + 0.0;
     match kind {
         Kind::Count | Kind::Bool => format!("{value}"),
         _ => format!("{value:?}"),

@@ -110,6 +110,7 @@ fn what_is_refused_and_where() {
         ("settled.tl", "Y = 1\n@tol(0.1)"),
         ("exports.tl", "@export(3)"),
         ("symbol.tl", "R(Red)"),
+        ("parity.tl", "R(x) <- S(x), Even(x)"),
         ("needs.tl", "\n  @include(\"nothing.tl\")"),
     ];
     let cases = [
@@ -123,6 +124,7 @@ fn what_is_refused_and_where() {
         ("@include(\"settled.tl\")", "unknown-directive settled.tl:2:1 "),
         ("@include(\"exports.tl\")", "bad-argument exports.tl:1:9 "),
         ("Red = 1\n@include(\"symbol.tl\")", "bad-argument main:2:1 `Red` is a constant in `symbol.tl`"),
+        ("Even(7)\n@include(\"parity.tl\")", "bad-argument main:2:1 `Even` is built in in `parity.tl`"),
         ("@include(\"f.tl\")\nF_A = 1", "bad-argument main:1:1 `F_A` is a local name of `f.tl`"),
         ("@include(\"f.tl\")\n@include(\"f.tl\")", "bad-argument main:2:1 `F` names two inclusions"),
         ("@include(\"f.tl\", A=B)", "bad-argument main:1:18 `A` is local to `f.tl`"),
