@@ -275,8 +275,15 @@ impl<'a> Context<'a> {
                 {
                     return if depth > 64 { None } else { self.domain(&set.domain, depth + 1) };
                 }
-                let size = self.integer(size)?;
-                Some(Domain::Interval { from: 0, to: size.checked_sub(1)? })
+                let count = self.integer(size)?;
+                if count < 0 {
+                    let message = format!("a domain has no {count} values");
+                    self.refuse(
+                        Refusal::new(Code::BadArgument, size.span, message).help("`-2..2` has both ends"),
+                    );
+                    return None;
+                }
+                Some(Domain::Interval { from: 0, to: count - 1 })
             }
             ast::DomainKind::Interval(from, to) => {
                 Some(Domain::Interval { from: self.integer(from)?, to: self.integer(to)? })

@@ -205,6 +205,7 @@ const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
     ("A[i] : count ~ glorot()\ni : 3\nA?", "type-conflict", (1, 8), "`A` is learned"),
     ("A[i] : count\nA = [1, 0.5]\nA?", "type-conflict", (2, 5), "0.5 is no whole number"),
     ("R(x) : count\nR(1) = 0.5\nR(x)?", "type-conflict", (2, 1), "0.5 is no whole number"),
+    ("i : -2\nA[i] = 1\nA?", "bad-argument", (1, 5), "no -2 values"),
     // Values of an index that nobody goes through.
     ("x : 1..1000000000000\nA(x) <- x < 3\nA(x)?", "too-large", (2, 1), "1000000000000 values"),
 ];

@@ -155,24 +155,38 @@ impl<'a> Scattered<'a> {
 
     /// Whether a tensor that the reference refuses is not needed: whatever numbers stand in its place, the answer is this one.
     fn needs_not(&self, refusal: &Refusal, found: &[Value]) -> bool {
+        self.in_place_of(refusal).is_some_and(|mut answers| {
+            answers.all(|again| again.is_ok_and(|again| value_difference(&found[0], &again[0]).is_none()))
+        })
+    }
+
+    /// Whether something else is refused where numbers stand in place of a tensor that the reference refuses.
+    fn refuses_behind(&self, refusal: &Refusal, found: &Refusal) -> bool {
+        self.in_place_of(refusal)
+            .is_some_and(|mut answers| answers.any(|again| again.is_err_and(|own| is_same(&own, found))))
+    }
+
+    /// The answers where numbers, drawn several times, stand in place of a tensor that the reference refuses.
+    fn in_place_of(&self, refusal: &Refusal) -> Option<impl Iterator<Item = Answer>> {
         let program = self.request.program;
         let of = program.equations.iter().find(|equation| equation.head_span == refusal.span);
         let component =
             of.and_then(|of| program.components.iter().find(|own| own.tensors.contains(&of.tensor)));
-        let Some(component) = component else { return false };
+        let component = component?;
         // Of a relation the places must say which tuples there may be.
         let known = |id: &TensorId| {
             let tensor = program.tensor(*id);
             tensor.style == Style::Square || tensor.places.iter().all(|place| place.domain.is_some())
         };
+        if !component.tensors.iter().all(known) {
+            return None;
+        }
         let tuples = self.tuples(component);
-        component.tensors.iter().all(known)
-            && (1..=TIMES).all(|seed| {
-                let program = with_numbers(program, component, &tuples, seed);
-                let request = Request { program: &program, ..self.request };
-                let again = Reference::default().values(&request, &[self.goal]);
-                again.is_ok_and(|again| value_difference(&found[0], &again[0]).is_none())
-            })
+        Some((1..=TIMES).map(move |seed| {
+            let program = with_numbers(program, component, &tuples, seed);
+            let request = Request { program: &program, ..self.request };
+            Reference::default().values(&request, &[self.goal])
+        }))
     }
 }
 
@@ -238,7 +252,9 @@ pub(crate) fn judged(
         // Of several that do not come to rest, any may be named.
         (Err(found), Err(wanted))
             if [found.code, wanted.code] == [Code::Divergence; 2]
-                && scattered.is_some_and(|scattered| scattered.refuses(found)) =>
+                && scattered.is_some_and(|scattered| {
+                    scattered.refuses(found) || scattered.refuses_behind(wanted, found)
+                }) =>
         {
             return Judged::Near;
         }
