@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Engine, Parameters, Request, Tuples, Value};
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::program::{Program, TensorId};
 use tensor_logic::reference::Kept;
@@ -293,8 +294,6 @@ fn an_engine_that_hangs_panics_or_differs_is_seen() {
 
 /// What was once not the same, as small as it could be made, and which engine was wrong.
 const ONCE_DIFFERENT: &[&str] = &[
-    // Of two closures that do not come to rest the first is not needed where the second does not.
-    "K(1, 1) = -3; K(2, 2)\nL(i, j) : tropical\nL(i, j) <- K(i, j)\nL(i, k) <- L(i, j), K(j, k)\nD(2)\nD(j) max= D(i) + L(i, j)",
     // An index of a guard that always holds, inside of a function, was not summed over.
     "i, k : 2; y : 3; B = [1, 2, 3]; G = sum[y, i, k](B[y] floor(2 + exp(B[y] | -i <= k)) (-1))",
     "i : 2; y : 3; B = [1, 2, 3]; R(0); R(2); G += R(y) B[y] sum[i](floor(2 + exp(B[y] | i >= 0)) B[y])",
@@ -398,6 +397,16 @@ fn what_hangs_on_rounding_is_told_from_what_differs() {
     };
     assert_eq!(verdict(needless, refused), another());
     assert_eq!(verdict(&needless.replace("D[i, j] R(k)", "D[i, j]^0 R(k)"), refused), Outcome::Rounding);
+    // Of two closures that do not come to rest either may be named, and nothing else.
+    let two = "K(1, 1) = -3; K(2, 2); L(i, j) : tropical; L(i, j) <- K(i, j); L(i, k) <- L(i, j), K(j, k)\n\
+               D(2); D(j) max= D(i) + L(i, j)";
+    let named: Engines = |program, wanted| {
+        let goal = wanted.iter().find(|(goal, _)| program.name(*goal) == "D").unwrap().0;
+        let refusal = Refusal::new(Code::Divergence, program.left_side(goal), "named");
+        vec![Difference { goal, found: Err(refusal), how: "another".to_owned() }]
+    };
+    assert_eq!(verdict(two, named), Outcome::Rounding);
+    assert_eq!(verdict(&two.replace("D(i) + L(i, j)", "L(i, j)"), named), another());
     // Rounds come to rest within the tolerance.
     let rests = "A = [1.5, 1]; X[i] = 0.2 X[i] + 0.1 X[j] + A[i]; Y[i] = X[i]";
     assert_eq!(verdict(rests, |program, wanted| saying(program, wanted, |x| Some(x + 1e-3))), another());
