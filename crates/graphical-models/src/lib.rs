@@ -62,6 +62,26 @@ pub enum Failure {
         /// What is wrong.
         message: String,
     },
+    /// A text of evidence names a variable or a state that the model has not.
+    #[error("line {line}, column {column}: {message}")]
+    Unknown {
+        /// From 1.
+        line: usize,
+        /// In letters, from 1.
+        column: usize,
+        /// What there is not.
+        message: String,
+    },
+    /// A text of evidence says two states of one variable.
+    #[error("line {line}, column {column}: {message}")]
+    Contradiction {
+        /// From 1.
+        line: usize,
+        /// In letters, from 1.
+        column: usize,
+        /// Which variable it is.
+        message: String,
+    },
     /// Variables and factors make no model.
     #[error("{0}")]
     Model(String),

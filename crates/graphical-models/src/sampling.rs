@@ -32,7 +32,8 @@ impl Default for Sampling {
 pub struct Estimate {
     /// The estimate.
     pub probability: f64,
-    /// Its standard error. It is 0 of a state that was never drawn: of n samples that is likely up to a probability of 3/n.
+    /// Its standard error. It is 0 of a state that was never drawn: of n samples that is likely up to a probability of 3/n. It
+    /// is NaN of one sample, which does not say how far samples scatter.
     pub standard_error: f64,
 }
 
@@ -41,7 +42,7 @@ pub struct Estimate {
 pub struct Sampled {
     /// The logarithm of the probability of the evidence: of the mean of all weights.
     pub log_evidence: f64,
-    /// Its standard error.
+    /// Its standard error; NaN of one sample.
     pub log_evidence_error: f64,
     /// How many samples of equal weight would say as much (Kish).
     pub effective: f64,
@@ -125,11 +126,12 @@ impl Sums {
             return Err(Failure::Evidence(message));
         }
         let count = samples as f64;
+        let known = |error: f64| if samples > 1 { error } else { f64::NAN };
         let estimate = |weight: &f64, square: &f64| {
             let probability = weight / self.weight;
             // Of a ratio of sums, to first order.
             let spread = square * (1.0 - 2.0 * probability) + probability * probability * self.square;
-            Estimate { probability, standard_error: spread.max(0.0).sqrt() / self.weight }
+            Estimate { probability, standard_error: known(spread.max(0.0).sqrt() / self.weight) }
         };
         let mut each =
             self.weights.iter().zip(&self.squares).map(|(weight, square)| estimate(weight, square));
@@ -138,7 +140,7 @@ impl Sums {
         Ok(Sampled {
             of: of.collect(),
             log_evidence: self.scale + (self.weight / count).ln(),
-            log_evidence_error: (relative - 1.0 / count).max(0.0).sqrt(),
+            log_evidence_error: known((relative - 1.0 / count).max(0.0).sqrt()),
             effective: 1.0 / relative,
         })
     }

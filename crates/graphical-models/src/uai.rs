@@ -101,23 +101,32 @@ pub fn read(text: &str) -> Result<Model, Failure> {
 ///
 /// # Errors
 ///
-/// [`Failure::Text`] with the line and column of a word that is no such number, or of what the model has not.
+/// [`Failure::Text`] with the line and column of a word that is no such number, and of a variable that is observed in one state
+/// twice; [`Failure::Unknown`] of what the model has not; [`Failure::Contradiction`] of a variable in two states.
 pub fn evidence(text: &str, model: &Model) -> Result<Vec<(VariableId, usize)>, Failure> {
     let mut words = Words::new(text);
-    let (mut found, mut known): (Vec<(VariableId, usize)>, HashSet<VariableId>) = Default::default();
+    let (mut found, mut known): (Vec<(VariableId, usize)>, HashMap<VariableId, usize>) = Default::default();
     for _ in 0..words.number("the number of observed variables")? {
         let place = words.place;
         let id = VariableId(words.number("a variable")?);
         if id.0 >= model.variables().len() {
-            return Err(place.wrong(format!("there is no variable {}", id.0)));
+            return Err(place.unknown(format!("there is no variable {}", id.0)));
         }
-        if !known.insert(id) {
-            return Err(place.wrong(format!("the variable {} is observed twice", id.0)));
-        }
-        let place = words.place;
+        let (first, place) = (place, words.place);
         let state = words.number("a state")?;
         if state >= model.states(id) {
-            return Err(place.wrong(format!("the variable {} has no state {state}", id.0)));
+            return Err(place.unknown(format!("the variable {} has no state {state}", id.0)));
+        }
+        match known.insert(id, state) {
+            None => {}
+            Some(other) if other == state => {
+                return Err(first.wrong(format!("the variable {} is observed twice", id.0)));
+            }
+            Some(_) => {
+                let Place { line, column } = first;
+                let message = format!("the variable {} is observed in two states", id.0);
+                return Err(Failure::Contradiction { line, column, message });
+            }
         }
         found.push((id, state));
     }
@@ -135,6 +144,10 @@ struct Place {
 impl Place {
     fn wrong(self, message: String) -> Failure {
         Failure::Text { line: self.line, column: self.column, message }
+    }
+
+    fn unknown(self, message: String) -> Failure {
+        Failure::Unknown { line: self.line, column: self.column, message }
     }
 }
 

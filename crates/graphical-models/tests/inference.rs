@@ -166,7 +166,13 @@ fn competition_files_are_read_and_what_is_none_is_refused_where_it_stands() {
     assert_eq!(of("1 1 1\n", "1 1\n"), (13, 5));
     assert_eq!(of("2 2 3", "2 0 3"), (3, 3));
     assert_eq!(of("2 2 3", "2 2 999999999999"), (3, 5));
-    assert!(matches!(uai::evidence("1 0 2", &model), Err(Failure::Text { line: 1, column: 5, .. })));
+    assert!(matches!(uai::evidence("1 0 2", &model), Err(Failure::Unknown { line: 1, column: 5, .. })));
+    assert!(matches!(uai::evidence("1 9 0", &model), Err(Failure::Unknown { line: 1, column: 3, .. })));
+    assert!(matches!(uai::evidence("2 0 1 0 1", &model), Err(Failure::Text { line: 1, column: 7, .. })));
+    assert!(matches!(
+        uai::evidence("2 0 1 0 0", &model),
+        Err(Failure::Contradiction { line: 1, column: 7, .. })
+    ));
     for end in 0..TEXT.len() {
         let _ = uai::read(&TEXT[..end]);
     }

@@ -632,8 +632,8 @@ impl Fast {
         let needs = session.needs(goals);
         let needed = &needs.tensors;
         let machine = &session.machine;
-        let large =
-            outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id) || machine.may_cancel(*id));
+        let large = outcome.is_ok()
+            && needed.iter().any(|id| machine.is_doubtful_count(*id) || machine.may_cancel(*id));
         let mut derived = Vec::new();
         let lengths = session.stretches.lengths(goals);
         let length = |id: TensorId| match machine.stored(id) {

@@ -30,13 +30,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use disturbed::Disturbed;
-use machine::Machine;
+use machine::{Machine, is_computed_only};
 use number::{Dual, Exact, Number};
 use store::Store;
 use tensor_logic_core::digits::are_kept;
 use tensor_logic_core::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
-use tensor_logic_core::program::{Kind, Program, Role, Style, TensorId, Term};
+use tensor_logic_core::program::{Combine, Kind, Program, Role, Style, TensorId, Term};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
 use wide::Wide;
 
@@ -74,13 +74,29 @@ impl Reference {
         goal: TensorId,
         wrt: &[TensorId],
     ) -> Result<(f64, Vec<Vec<f64>>)> {
-        let value = scalar(&self.evaluate::<f64>(request, &[goal], None)?, goal).map_or(0.0, |value| value);
+        let (value, found) = self.derivatives(request, goal, wrt)?;
+        Ok((
+            value,
+            found.into_iter().map(|slopes| slopes.into_iter().map(|(_, slope)| slope).collect()).collect(),
+        ))
+    }
+
+    /// The same, with the elements.
+    fn derivatives(
+        &mut self,
+        request: &Request<'_>,
+        goal: TensorId,
+        wrt: &[TensorId],
+    ) -> Result<(f64, Vec<ByElement>)> {
+        let machine = self.evaluate::<f64>(request, &[goal], None)?;
+        let value = scalar(&machine, goal).map_or(0.0, |value| value);
+        let elements: Vec<_> = wrt.iter().map(|id| elements(&machine, *id)).collect();
         let mut gradients = Vec::new();
-        for tensor in wrt {
+        for (tensor, elements) in wrt.iter().zip(elements) {
             let mut gradient = Vec::new();
-            for element in variables(request.program, *tensor) {
-                let dual = self.evaluate::<Dual>(request, &[goal], Some((*tensor, element)))?;
-                gradient.push(scalar(&dual, goal).and_then(Dual::slope).unwrap_or(0.0));
+            for element in elements {
+                let dual = self.evaluate::<Dual>(request, &[goal], Some((*tensor, element.clone())))?;
+                gradient.push((element, scalar(&dual, goal).and_then(Dual::slope).unwrap_or(0.0)));
             }
             gradients.push(gradient);
         }
@@ -155,15 +171,14 @@ impl Engine for Reference {
     }
 
     fn slopes(&mut self, request: &Request<'_>, goal: TensorId, wrt: &[TensorId]) -> Option<Result<Slopes>> {
-        let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| match request.program.tensor(*tensor).style {
-            Style::Square => Value::Dense(slopes.into()),
-            Style::Round => Value::Tuples(Tuples {
-                tuples: variables(request.program, *tensor),
-                values: slopes,
-                counts: Vec::new(),
-            }),
+        let shaped = |(tensor, slopes): (&TensorId, Vec<(Tuple, f64)>)| {
+            let (tuples, values): (Vec<Tuple>, Vec<f64>) = slopes.into_iter().unzip();
+            match request.program.tensor(*tensor).style {
+                Style::Square => Value::Dense(values.into()),
+                Style::Round => Value::Tuples(Tuples { tuples, values, counts: Vec::new() }),
+            }
         };
-        let found = self.gradient(request, goal, wrt);
+        let found = self.derivatives(request, goal, wrt);
         Some(found.map(|(value, slopes)| (value, wrt.iter().zip(slopes).map(shaped).collect())))
     }
 
@@ -237,6 +252,25 @@ impl<'p> Evaluated<'p> {
         bind(&|_| None);
         self.0.forget_entries();
         value
+    }
+}
+
+/// The derivatives by the elements of a tensor.
+type ByElement = Vec<(Tuple, f64)>;
+
+/// The elements of a tensor by which derivatives are taken: of a relation that rules make its tuples, in the order of
+/// answers; of every other tensor its [`variables`].
+fn elements(machine: &Machine<'_, f64>, id: TensorId) -> Vec<Tuple> {
+    let tensor = machine.program.tensor(id);
+    let follows =
+        tensor.role == Role::Computed && (tensor.combine == Combine::Exists || is_computed_only(tensor));
+    match machine.store(id) {
+        Some(Store::Sparse(tuples)) if follows && !tensor.is_proved() => {
+            let mut tuples: Vec<Tuple> = tuples.keys().cloned().collect();
+            tuples.sort_by(|a, b| machine.program.symbols.compare_tuples(a, b));
+            tuples
+        }
+        _ => variables(machine.program, id),
     }
 }
 

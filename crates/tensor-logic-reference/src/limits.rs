@@ -9,7 +9,7 @@ use tensor_logic_core::ast::Span;
 use tensor_logic_core::digits::COUNT_LIMIT;
 use tensor_logic_core::divergence::{diverges, falls};
 use tensor_logic_core::error::{Code, Refusal, Result};
-use tensor_logic_core::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
+use tensor_logic_core::program::{Class, Combine, Component, Given, Kind, Program, Style, Tensor, TensorId};
 use tensor_logic_core::value::Tuple;
 
 impl<N: Number> Machine<'_, N> {
@@ -127,23 +127,24 @@ impl<N: Number> Machine<'_, N> {
         diverges(self.program, component, rounds, grew)
     }
 
-    /// Refuses a count beyond 64 bits.
+    /// Refuses a count that is not whole, and one beyond 64 bits.
     pub(super) fn counts_fit(&self, id: TensorId) -> Result<()> {
         let tensor = self.program.tensor(id);
         if tensor.kind != Kind::Count {
             return Ok(());
         }
         let entries = self.store(id).into_iter().flat_map(|store| store.entries());
-        let Some((element, value)) = entries.into_iter().find(|(_, value)| !value.fits_count()) else {
+        let fits = |value: N| value.is_whole() && value.fits_count();
+        let Some((element, value)) = entries.into_iter().find(|(_, value)| !fits(*value)) else {
             return Ok(());
         };
-        let mut span = None;
+        let mut span = fraction(tensor, &element);
         let sum = Slot::new(N::new(0.0));
         for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
             self.equation(equation, &mut |at, part: N| {
                 if at == element {
                     sum.set(sum.get().plus(part));
-                    if !sum.get().fits_count() && span.is_none() {
+                    if !fits(sum.get()) && span.is_none() {
                         span = Some(equation.head_span);
                     }
                 }
@@ -152,14 +153,41 @@ impl<N: Number> Machine<'_, N> {
         }
         let span = span.unwrap_or_else(|| self.program.left_side(id));
         let shown = shown(self.program, id, &element);
+        let whole = value.is_whole();
         let value = value.value();
-        let message = match value.abs() < COUNT_LIMIT {
-            false => format!("{shown} would be about {value:.3e}, and more than a count of 64 bits holds"),
-            true => format!("{shown} would be about {value:.3e}, and not all its digits are known"),
+        let (code, what) = match (whole, value.abs() < COUNT_LIMIT) {
+            (false, _) => {
+                (Code::TypeConflict, format!("{value}, which is no whole number, and counts are whole"))
+            }
+            (true, false) => {
+                (Code::Overflow, format!("about {value:.3e}, and more than a count of 64 bits holds"))
+            }
+            (true, true) => (Code::Overflow, format!("about {value:.3e}, and not all its digits are known")),
         };
+        let message = format!("{shown} would be {what}");
         let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
-        Err(Refusal::new(Code::Overflow, span, message).help(help))
+        Err(Refusal::new(code, span, message).help(help))
     }
+}
+
+/// Where an element of a tensor is given as what is not whole.
+fn fraction(tensor: &Tensor, element: &Tuple) -> Option<Span> {
+    let mut found = None;
+    for given in &tensor.given {
+        match given {
+            Given::Facts(facts) => {
+                let at = (0..facts.count)
+                    .find(|at| facts.tuple(*at) == element && facts.value(*at).fract() != 0.0);
+                let place = at.map(|at| facts.spans.get(at).copied().unwrap_or(facts.source));
+                found = found.or(place);
+            }
+            Given::Array { span, .. } => given.each(&tensor.domains(), |at, value| {
+                found = found.or((at == element && value.fract() != 0.0).then_some(*span));
+            }),
+            Given::Columns(_) => {}
+        }
+    }
+    found
 }
 
 /// An element as it is written: `` `N[3]` ``.

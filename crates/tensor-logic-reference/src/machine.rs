@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
 use super::store::{Cell, Entries, Store, position};
+use super::worlds::Proofs;
 use tensor_logic_core::ast::Span;
 use tensor_logic_core::engine::{Request, Stop, Tuples, Value, too_wide};
 use tensor_logic_core::error::Result;
@@ -45,6 +46,8 @@ pub(super) struct Machine<'p, N> {
     /// Bytes of square tensors.
     pub(super) bytes: u64,
     /// What ends it; bindings so far, and whether it was asked to end.
+    /// Of relations of the type `topk` the proofs of each tuple that are kept.
+    pub(super) proofs: BTreeMap<TensorId, Proofs>,
     pub(super) stop: Stop,
     ticks: Slot<u32>,
     stopped: Slot<bool>,
@@ -76,6 +79,7 @@ impl<'p, N: Number> Machine<'p, N> {
             varied: Slot::new(false),
             tuples: 0,
             bytes: 0,
+            proofs: BTreeMap::new(),
             stop: Stop::default(),
             ticks: Slot::new(0),
             stopped: Slot::new(false),
@@ -329,7 +333,7 @@ impl<'p, N: Number> Machine<'p, N> {
         };
         if let Some((by, element)) = &self.variable
             && *by == id
-            && is_computed_only(tensor)
+            && (is_computed_only(tensor) || tensor.combine == Combine::Exists)
             && let Some(value) = store.at_mut(element)
         {
             *value = value.plus(N::variable(0.0));

@@ -22,6 +22,11 @@ pub(super) trait Number: Copy {
         self.value().abs() < COUNT_LIMIT
     }
 
+    /// Whether it has no fraction; what is infinite has none.
+    fn is_whole(self) -> bool {
+        self.value().fract() == 0.0 || self.value().is_infinite()
+    }
+
     /// The integer, for a count.
     fn count(self) -> Option<i64> {
         None

@@ -24,18 +24,32 @@ const MOST: u128 = 1 << 22;
 /// How far weights may be off: computed ones are rounded. Given ones were looked at before.
 const ROUNDING: f64 = 1e-6;
 
+/// A weighted tuple: the relation, and which of those that are given of it.
+type Event = (TensorId, usize);
+
+/// What happens in a world, of what is not certain.
+pub(super) type Events = BTreeSet<Event>;
+
+/// The tuples of relations, with what the worlds weigh in which they follow.
+type Weighed<M> = BTreeMap<TensorId, BTreeMap<Tuple, M>>;
+
+/// The proofs of each tuple that are kept.
+pub(super) type Proofs = BTreeMap<Tuple, Vec<Events>>;
+
 /// Tuples of one relation of which at most one holds.
 struct Choice<N> {
-    tuples: Vec<(TensorId, Tuple, N)>,
+    tuples: Vec<(Event, Tuple, N)>,
     /// The one that holds for certain.
     certain: Option<usize>,
 }
 
 impl<N: Number> Machine<'_, N> {
-    /// Relations of the types `prob` and `topk`; of the latter all proofs are kept.
+    /// Relations of the types `prob` and `topk`. Of the latter all proofs are kept where they go through a denial or a recursion.
     pub(super) fn by_worlds(&mut self, component: &Component) -> Result<()> {
-        let found = self.worlds(&component.tensors, &mut |_, _, weight| weight)?;
+        let kept = self.kept(component);
+        let (found, proofs) = self.worlds(&component.tensors, kept, &mut |_, _, weight| weight)?;
         found.into_iter().for_each(|(id, tuples)| self.set(id, Store::Sparse(tuples)));
+        self.proofs.extend(kept.and(component.tensors.first()).map(|id| (*id, proofs)));
         Ok(())
     }
 
@@ -55,6 +69,10 @@ impl<N: Number> Machine<'_, N> {
             }
             None => BTreeMap::new(),
         };
+        let kept = match self.program.tensor(relation).kind {
+            Kind::TopK(kept) if self.proofs.contains_key(&relation) => Some(kept as usize),
+            _ => None,
+        };
         let mut slopes: BTreeMap<Tuple, N> = BTreeMap::new();
         for (element, _) in self.weights(source, self.program.tensor(source).is_proved())? {
             if slopes.contains_key(&element) {
@@ -67,7 +85,7 @@ impl<N: Number> Machine<'_, N> {
                 met |= own;
                 Dual::with(weight.value(), own.then_some(1.0))
             };
-            let found = self.worlds(&[relation], &mut lift)?;
+            let (found, _) = self.worlds(&[relation], kept, &mut lift)?;
             let tuples = found.get(&relation).into_iter().flatten();
             let slope = tuples
                 .map(|(tuple, value)| owed.get(tuple).copied().unwrap_or(0.0) * value.slope().unwrap_or(0.0));
@@ -88,12 +106,29 @@ impl<N: Number> Machine<'_, N> {
         Ok(())
     }
 
-    /// The tuples of relations that follow in some world, with what their worlds weigh.
+    /// How many proofs are kept, where proofs are sets of weighted tuples: without denials, and of no recursion.
+    fn kept(&self, component: &Component) -> Option<usize> {
+        let [id] = component.tensors.as_slice() else { return None };
+        let Kind::TopK(kept) = self.program.tensor(*id).kind else { return None };
+        let own = component.equations.iter().flat_map(|own| &self.program.equation(*own).terms);
+        let computed = |id| self.program.equations.iter().any(|equation| equation.tensor == id);
+        let fits = |(read, denied): (&Read, bool)| {
+            let tensor = self.program.tensor(read.tensor);
+            let known =
+                !tensor.is_proved() || self.proofs.contains_key(&read.tensor) || !computed(read.tensor);
+            tensor.kind == Kind::Bool || (known && !denied)
+        };
+        own.flat_map(|term| reads(&term.body)).all(fits).then_some(kept as usize)
+    }
+
+    /// The tuples of relations that follow in some world, with what their worlds weigh: those with one of the most probable
+    /// proofs, where only some are `kept`.
     fn worlds<M: Number>(
         &self,
         tensors: &[TensorId],
+        kept: Option<usize>,
         lift: &mut dyn FnMut(TensorId, &Tuple, N) -> M,
-    ) -> Result<BTreeMap<TensorId, BTreeMap<Tuple, M>>> {
+    ) -> Result<(Weighed<M>, Proofs)> {
         let below = proved_below(self.program, tensors);
         let choices = self.choices(&below, lift)?;
         let worlds = choices.iter().map(|choice| choice.tuples.len() as u128 + 1);
@@ -103,50 +138,57 @@ impl<N: Number> Machine<'_, N> {
             let at = tensors.first().map_or_else(Default::default, |id| self.program.left_side(*id));
             return Err(Refusal::new(Code::TooLarge, at, message));
         }
-        let world = World::of(self.program, &below);
-        let mut found: BTreeMap<TensorId, BTreeMap<Tuple, (M, bool)>> = BTreeMap::new();
-        let mut at = vec![0; choices.len()];
-        loop {
-            let (mut weight, mut possible) = (M::new(1.0), true);
+        let known = |id: TensorId| self.proofs.contains_key(&id) && !tensors.contains(&id);
+        let world = World::of(self.program, &below, &known);
+        let mut found: BTreeMap<TensorId, BTreeMap<Tuple, Following<M>>> = BTreeMap::new();
+        each_world(&choices, &mut |at| {
+            let events = events(&choices, at);
             let mut holds: BTreeMap<TensorId, Facts> = BTreeMap::new();
-            for (choice, which) in choices.iter().zip(&at) {
-                possible &= choice.certain.is_none_or(|certain| certain == *which);
-                weight = weight.times(match choice.tuples.get(*which) {
-                    Some((tensor, tuple, weight)) => {
-                        holds.entry(*tensor).or_default().push(tuple, 1.0, None);
-                        *weight
-                    }
-                    None => {
-                        let minus = |rest: M, (_, _, weight): &(TensorId, Tuple, M)| {
-                            M::with(
-                                rest.value() - weight.value(),
-                                added(rest.slope(), weight.slope().map(|slope| -slope)),
-                            )
-                        };
-                        let rest = choice.tuples.iter().fold(M::new(1.0), minus);
-                        M::with(rest.value().max(0.0), rest.slope())
-                    }
-                });
+            for ((tensor, _), tuple, _) in
+                choices.iter().zip(at).filter_map(|(choice, which)| choice.tuples.get(*which))
+            {
+                holds.entry(*tensor).or_default().push(tuple, 1.0, None);
             }
+            // What has been proved holds where a proof does that was kept.
+            for (id, tuples) in self.proofs.iter().filter(|(id, _)| below.contains(id) && known(**id)) {
+                let own =
+                    tuples.iter().filter(|(_, proofs)| proofs.iter().any(|proof| proof.is_subset(&events)));
+                let mut facts = Facts::default();
+                own.for_each(|(tuple, _)| facts.push(tuple, 1.0, None));
+                holds.insert(*id, facts);
+            }
+            let possible = choices
+                .iter()
+                .zip(at)
+                .all(|(choice, at)| choice.certain.is_none_or(|certain| certain == *at));
+            let weight = weight(&choices, at);
             let follows = world.evaluate(self, holds)?;
             for id in tensors {
                 let entries = found.entry(*id).or_default();
                 for tuple in follows.get(id).into_iter().flatten() {
-                    let entry = entries.entry(tuple.clone()).or_insert((M::new(0.0), false));
-                    *entry = (entry.0.plus(weight), entry.1 || possible);
+                    let entry = entries.entry(tuple.clone()).or_default();
+                    entry.weight = Some(entry.weight.map_or(weight, |before| before.plus(weight)));
+                    entry.possible |= possible;
+                    if kept.is_some() && possible {
+                        entry.proved_by(&events);
+                    }
                 }
             }
-            let Some(next) = (0..at.len()).find(|place| at[*place] < choices[*place].tuples.len()) else {
-                break;
-            };
-            at[next] += 1;
-            at[..next].fill(0);
+            Ok(())
+        })?;
+        let mut there: Weighed<M> = BTreeMap::new();
+        let mut proofs = BTreeMap::new();
+        for (id, tuples) in found {
+            let own = there.entry(id).or_default();
+            for (tuple, mut following) in tuples.into_iter().filter(|(_, following)| following.possible) {
+                if let Some(most) = kept.filter(|most| following.proofs.len() > *most) {
+                    following.keep(&choices, most)?;
+                }
+                own.insert(tuple.clone(), following.weight.unwrap_or_else(|| M::new(0.0)));
+                proofs.insert(tuple, following.proofs);
+            }
         }
-        let there = |tuples: BTreeMap<Tuple, (M, bool)>| {
-            let possible = tuples.into_iter().filter(|(_, (_, possible))| *possible);
-            possible.map(|(tuple, (value, _))| (tuple, value)).collect()
-        };
-        Ok(found.into_iter().map(|(id, tuples)| (id, there(tuples))).collect())
+        Ok((there, proofs))
     }
 
     /// The weighted tuples below relations, those that exclude each other together.
@@ -168,7 +210,7 @@ impl<N: Number> Machine<'_, N> {
             let apart =
                 self.program.exclusive.iter().find(|(tensor, _)| *tensor == id).map(|(_, place)| *place);
             let mut groups: BTreeMap<Tuple, usize> = BTreeMap::new();
-            for (tuple, weight) in self.weights(id, below.contains(&id))? {
+            for (nth, (tuple, weight)) in self.weights(id, below.contains(&id))?.into_iter().enumerate() {
                 let (name, value) = (self.program.name(id), weight.value());
                 let shown = self.program.show_tuple(&tuple);
                 if !(-ROUNDING..=1.0 + ROUNDING).contains(&value) {
@@ -192,7 +234,7 @@ impl<N: Number> Machine<'_, N> {
                     choice.certain = Some(choice.tuples.len());
                 }
                 let weight = lift(id, &tuple, N::with(value.clamp(0.0, 1.0), weight.slope()));
-                choice.tuples.push((id, tuple, weight));
+                choice.tuples.push(((id, nth), tuple, weight));
                 let sum: f64 = choice.tuples.iter().map(|(_, _, weight)| weight.value()).sum();
                 if sum > 1.0 + ROUNDING {
                     let message =
@@ -234,6 +276,94 @@ impl<N: Number> Machine<'_, N> {
     }
 }
 
+/// A tuple that follows in some world.
+struct Following<M> {
+    /// What its worlds weigh.
+    weight: Option<M>,
+    /// Whether it follows in a world that agrees with all that is certain.
+    possible: bool,
+    /// The smallest worlds in which it follows, where they are asked for.
+    proofs: Vec<Events>,
+}
+
+impl<M> Default for Following<M> {
+    fn default() -> Self {
+        Following { weight: None, possible: false, proofs: Vec::new() }
+    }
+}
+
+impl<M: Number> Following<M> {
+    /// It follows in this world too.
+    fn proved_by(&mut self, events: &Events) {
+        if !self.proofs.iter().any(|proof| proof.is_subset(events)) {
+            self.proofs.retain(|proof| !events.is_subset(proof));
+            self.proofs.push(events.clone());
+        }
+    }
+
+    /// Keeps the most probable proofs (ties: those of fewer events, then those that stand first), and weighs the worlds that
+    /// have one of them.
+    fn keep(&mut self, choices: &[Choice<M>], most: usize) -> Result<()> {
+        let weights: BTreeMap<Event, f64> = choices
+            .iter()
+            .flat_map(|choice| choice.tuples.iter().map(|(event, _, weight)| (*event, weight.value())))
+            .collect();
+        let probability =
+            |proof: &Events| proof.iter().filter_map(|event| weights.get(event)).product::<f64>();
+        self.proofs.sort_by(|a, b| {
+            let by_size = || a.len().cmp(&b.len()).then_with(|| a.cmp(b));
+            probability(b).total_cmp(&probability(a)).then_with(by_size)
+        });
+        self.proofs.truncate(most);
+        let mut sum = M::new(0.0);
+        each_world(choices, &mut |at| {
+            let events = events(choices, at);
+            if self.proofs.iter().any(|proof| proof.is_subset(&events)) {
+                sum = sum.plus(weight(choices, at));
+            }
+            Ok(())
+        })?;
+        self.weight = Some(sum);
+        Ok(())
+    }
+}
+
+/// Calls `visit` for every world: the number of the tuple that holds of each choice, the number of them if none does.
+fn each_world<M>(choices: &[Choice<M>], visit: &mut dyn FnMut(&[usize]) -> Result<()>) -> Result<()> {
+    let mut at = vec![0; choices.len()];
+    loop {
+        visit(&at)?;
+        let Some(next) = (0..at.len()).find(|place| at[*place] < choices[*place].tuples.len()) else {
+            return Ok(());
+        };
+        at[next] += 1;
+        at[..next].fill(0);
+    }
+}
+
+/// The probability of a world.
+fn weight<M: Number>(choices: &[Choice<M>], at: &[usize]) -> M {
+    choices.iter().zip(at).fold(M::new(1.0), |weight, (choice, which)| {
+        weight.times(match choice.tuples.get(*which) {
+            Some((_, _, weight)) => *weight,
+            None => {
+                let minus = |rest: M, (_, _, weight): &(Event, Tuple, M)| {
+                    let slope = added(rest.slope(), weight.slope().map(|slope| -slope));
+                    M::with(rest.value() - weight.value(), slope)
+                };
+                let rest = choice.tuples.iter().fold(M::new(1.0), minus);
+                M::with(rest.value().max(0.0), rest.slope())
+            }
+        })
+    })
+}
+
+/// What happens in a world.
+fn events<M>(choices: &[Choice<M>], at: &[usize]) -> Events {
+    let uncertain = choices.iter().zip(at).filter(|(choice, _)| choice.certain.is_none());
+    uncertain.filter_map(|(choice, which)| Some(choice.tuples.get(*which)?.0)).collect()
+}
+
 /// The factors of a rule, and whether they are denied.
 fn reads(body: &Expr) -> Vec<(&Read, bool)> {
     match body {
@@ -272,13 +402,14 @@ struct World {
 }
 
 impl World {
-    fn of(program: &Program, below: &BTreeSet<TensorId>) -> World {
+    /// What is `known` is given in each world.
+    fn of(program: &Program, below: &BTreeSet<TensorId>, known: &dyn Fn(TensorId) -> bool) -> World {
         let mut world = World { program: program.clone(), inside: BTreeMap::new(), components: Vec::new() };
         for id in below {
             world.copy(*id);
         }
         for component in &program.components {
-            if !component.tensors.iter().any(|id| below.contains(id)) {
+            if !component.tensors.iter().any(|id| below.contains(id) && !known(*id)) {
                 continue;
             }
             let mut equations = Vec::new();

@@ -44,6 +44,15 @@ pub struct Number {
     pub span: Span,
 }
 
+impl Number {
+    /// The whole number of 64 bits, from 0 on, that it is with all its digits. A spelling with a point or an exponent has
+    /// them up to 2⁵³.
+    pub fn whole(&self) -> Option<u64> {
+        let kept = (0.0..9_007_199_254_740_992.0).contains(&self.value) && self.value.fract() == 0.0;
+        self.text.parse().ok().or(kept.then_some(self.value as u64))
+    }
+}
+
 /// A program: statements in order, and the comments between and behind them.
 #[derive(Debug, Clone, Default)]
 pub struct Program {

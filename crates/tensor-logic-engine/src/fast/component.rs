@@ -302,9 +302,9 @@ impl Machine {
         })
     }
 
-    /// Whether a count is too large for all its digits to be right.
-    pub(crate) fn large_count(&self, id: TensorId) -> bool {
-        let large = |value: &f64| value.abs() >= EXACT_LIMIT;
+    /// Whether a count is too large for all its digits to be right, or is none: then whatever has all digits says so.
+    pub(crate) fn is_doubtful_count(&self, id: TensorId) -> bool {
+        let large = |value: &f64| value.abs() >= EXACT_LIMIT || value.fract() != 0.0;
         self.program.tensor(id).kind == Kind::Count
             && match self.stored(id) {
                 Some(Stored::Dense(array)) => self.numbers(array).doubles().iter().any(large),

@@ -137,8 +137,8 @@ pub struct Sampled {
     pub n: u64,
     /// The seed.
     pub seed: u64,
-    /// The standard error of each number of the answer.
-    pub standard_errors: Vec<f64>,
+    /// The standard error of each number of the answer; `None` of one draw, which does not say how far draws scatter.
+    pub standard_errors: Option<Vec<f64>>,
 }
 
 /// How a query was answered in embedding space.

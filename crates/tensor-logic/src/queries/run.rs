@@ -306,7 +306,8 @@ impl Run<'_> {
             let request = Request { program: &restricted, ..request };
             let estimate = estimate(self.engine, &request, query.tensor, (n, seed), place)?;
             answer.content = Content::Scalar(Some(estimate.value));
-            answer.sample = Some(Sampled { n, seed, standard_errors: vec![estimate.standard_error] });
+            let standard_errors = estimate.standard_error.map(|error| vec![error]);
+            answer.sample = Some(Sampled { n, seed, standard_errors });
             return Ok(());
         }
         let value = self.value(program, query.tensor)?;

@@ -3,7 +3,7 @@
 //! Enter at [`estimate`]; [`conditional`] estimates quotients of two such sums.
 
 use crate::ast::Span;
-use crate::engine::{Engine, Request, Tuples, Value};
+use crate::engine::{Engine, Request, Stop, Tuples, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, Given, IndexFn, Kind, Place, Program, Range, Role,
@@ -21,8 +21,8 @@ pub use quotient::conditional;
 pub struct Estimate {
     /// Unbiased.
     pub value: f64,
-    /// The standard deviation of the mean of the draws, scaled like the estimate.
-    pub standard_error: f64,
+    /// The standard deviation of the mean of the draws, scaled like the estimate; one draw does not say how far draws scatter.
+    pub standard_error: Option<f64>,
 }
 
 /// The mean of `n` bindings, drawn uniformly with replacement from those that are present, times
@@ -40,12 +40,23 @@ pub fn estimate(
     is_sum(request.program, goal, place)?;
     let family = family(seed);
     if let Some(boxes) = too_many(request.program, goal) {
-        return from_boxes(engine, request, goal, n, family, &boxes);
+        return from_boxes(engine, request, goal, (n, place), family, &boxes);
     }
     let terms: Vec<f64> = listed(engine, request, goal)?.into_iter().flat_map(|part| part.values).collect();
     let count = terms.len() as u64;
     let draw = |at: u64| terms.get(family.stream(at).below(count) as usize).copied().unwrap_or(0.0);
-    Ok(mean(n, count as f64, draw))
+    mean(n, count as f64, (&engine.stop(), place), draw)
+}
+
+/// Makes n draws, until somebody asks to stop.
+fn each(n: u64, (stop, place): (&Stop, Span), mut draw: impl FnMut(u64)) -> Result<()> {
+    for at in 0..n {
+        if at.is_multiple_of(1 << 10) {
+            stop.check(place)?;
+        }
+        draw(at);
+    }
+    Ok(())
 }
 
 /// Draw k is item k of this family.
@@ -100,19 +111,19 @@ fn given(program: &Program, goal: TensorId) -> Vec<f64> {
 }
 
 /// The mean of n draws and its standard error, times a scale (Welford's running sums).
-fn mean(n: u64, scale: f64, mut draw: impl FnMut(u64) -> f64) -> Estimate {
+fn mean(n: u64, scale: f64, until: (&Stop, Span), mut draw: impl FnMut(u64) -> f64) -> Result<Estimate> {
     if n == 0 || scale == 0.0 {
-        return Estimate { value: 0.0, standard_error: 0.0 };
+        return Ok(Estimate { value: 0.0, standard_error: Some(0.0) });
     }
     let (mut mean, mut squares) = (0.0, 0.0);
-    for at in 0..n {
+    each(n, until, |at| {
         let term = draw(at);
         let gap = term - mean;
         mean += gap / (at + 1) as f64;
         squares += gap * (term - mean);
-    }
-    let variance = squares / n.saturating_sub(1).max(1) as f64;
-    Estimate { value: scale * mean, standard_error: scale * (variance / n as f64).sqrt() }
+    })?;
+    let error = |degrees: u64| scale * (squares / degrees as f64 / n as f64).sqrt();
+    Ok(Estimate { value: scale * mean, standard_error: (n > 1).then(|| error(n - 1)) })
 }
 
 /// The terms of a goal with the numbers of their bindings, where all ranges are known.
@@ -133,7 +144,7 @@ fn from_boxes(
     engine: &mut dyn Engine,
     request: &Request<'_>,
     goal: TensorId,
-    n: u64,
+    (n, place): (u64, Span),
     family: seeded::Family,
     boxes: &[(&Term, u128)],
 ) -> Result<Estimate> {
@@ -145,7 +156,7 @@ fn from_boxes(
         Ok((_, term)) => evaluated.contribution(term, &values).unwrap_or(0.0),
         Err(beyond) => given.get(beyond as usize).copied().unwrap_or(0.0),
     };
-    Ok(mean(n, all as f64, draw))
+    mean(n, all as f64, (&engine.stop(), place), draw)
 }
 
 /// The binding of this number among all combinations of values: the term, its position, and the values of its summed

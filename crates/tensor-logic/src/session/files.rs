@@ -188,7 +188,7 @@ impl Folder for Files {
 }
 
 fn array(dense: Dense) -> Loaded {
-    Loaded::Array { shape: dense.shape, values: Arc::from(dense.values) }
+    Loaded::Array { shape: dense.shape, values: Arc::from(dense.values), rest: Arc::from(dense.rest) }
 }
 
 /// The options of a table.

@@ -124,6 +124,12 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     ("A = \"wide.npy\"\nA[i]?", "file-format", (1, 5), "announces the shape [1000000000]"),
     // Sizes.
     ("i, j : 1000000000\nA[i, j] = i + j\nA[3, 4]?", "too-large", (2, 1), "--max-bytes"),
+    (
+        "i : 750000\nW[i] ~ zeros()\nL = sum[i]((W[i] - 1)^2)\nL? @minimize(steps=1)",
+        "too-large",
+        (4, 4),
+        "their moments 15000000",
+    ),
     ("i : 9223372036854775807\nA[i] = 1\nS = A[i]\nS?", "too-large", (2, 1), "`A` needs"),
     (
         "i, j, k, l : 1000000000\nW[i, j, k, l] ~ normal(0, 1)\nL = W[i, j, k, l]\nL?",

@@ -38,6 +38,23 @@ fn exit_statuses() {
     }
 }
 
+/// A device that programs do not run on is refused as what is not there yet, in JSON too.
+#[test]
+fn devices_are_not_there_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.tl"), "Y = 2\nY?\n").unwrap();
+    for command in [&["run", "a.tl"][..], &["grad", "a.tl", "--of", "Y"], &["explain", "a.tl"]] {
+        let arguments = [command, &["--device", "cuda:1", "--json"]].concat();
+        let (status, said, complaint) = tl(folder.path(), &arguments, b"");
+        assert_eq!(status, Some(1), "{complaint}");
+        assert!(said.contains("\"ok\": false") && said.contains("\"code\": \"not-yet\""), "{said}");
+        assert!(
+            complaint.starts_with("error[not-yet]: ") && complaint.contains("--> --device:1:1"),
+            "{complaint}"
+        );
+    }
+}
+
 #[test]
 fn what_is_asked_beside_the_program() {
     let folder = tempfile::tempdir().unwrap();

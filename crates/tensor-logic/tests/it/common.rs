@@ -18,7 +18,7 @@ pub(crate) fn folder() -> PathBuf {
 
 /// How many cases the corpus has: a case that is lost is missed.
 const PUBLIC: usize = 73;
-const OWN: usize = 558;
+const OWN: usize = 573;
 
 /// Name and text of every program of the public corpus, in order.
 pub(crate) fn programs() -> Vec<(String, String)> {

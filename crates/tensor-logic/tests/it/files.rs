@@ -65,6 +65,8 @@ fn tables() {
 fn faults_of_tables_name_the_line() {
     let fault = |bytes: &[u8], layout| rows(bytes, Dialect::Commas, layout).unwrap_err();
     assert_eq!(fault(b"a,b\nc\n", PLAIN), "line 2: 1 cells, the first line has 2");
+    let header = Layout { values: false, header: true };
+    assert_eq!(fault(b"x,y,z\na,b\n", header), "line 2: 2 cells, the first line has 3");
     assert_eq!(fault(b"a,1\nb,x\n", VALUES), "line 2: the value `x` is no number");
     assert_eq!(fault(b"a\n\xff\n", PLAIN), "line 2: this is no UTF-8");
 }
@@ -120,8 +122,37 @@ fn arrays_of_all_types() {
     ] {
         for version in 1..=3 {
             let bytes = file(version, &dictionary(descr, "False", "()"), data);
-            let expected = Dense { shape: vec![], values: vec![expected] };
+            // 2⁶⁴ - 1 is 1 less than the nearest of 53 digits.
+            let rest = if descr == "<u8" { vec![-1.0] } else { vec![] };
+            let expected = Dense { shape: vec![], values: vec![expected], rest };
             assert_eq!(npy::read(&bytes).unwrap(), expected, "{descr}");
+        }
+    }
+}
+
+/// Counts of arrays have all their digits, in whatever order they stand, and on both engines.
+#[test]
+fn counts_of_arrays_have_all_their_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = [9_007_199_254_740_993_i64, 2, -4_611_686_018_427_387_905, i64::MAX, 5, 6];
+    let data: Vec<u8> = counts.iter().flat_map(|count| count.to_be_bytes()).collect();
+    let beyond = file(1, &dictionary("<u8", "False", "(1,)"), &(1_u64 << 63).to_le_bytes());
+    let halves = file(1, &dictionary("<f8", "False", "(1,)"), &0.5_f64.to_le_bytes());
+    let array = file(1, &dictionary(">i8", "True", "(2, 3)"), &data);
+    for (name, bytes) in [("n.npy", array), ("b.npy", beyond), ("h.npy", halves)] {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let run = |text: &str, engine: &str| {
+        std::fs::write(folder.path().join("p.tl"), text).unwrap();
+        common::command::tl(folder.path(), &["run", "p.tl", "--json", "--engine", engine], b"")
+    };
+    for engine in ["auto", "reference"] {
+        let (_, said, _) = run("N[i, j] : count\nN = \"n.npy\"\nN?\n", engine);
+        let rows = "[[9007199254740993, -4611686018427387905, 5], [2, 9223372036854775807, 6]]";
+        assert!(said.contains(rows), "{engine}: {said}");
+        for (name, code) in [("b.npy", "overflow"), ("h.npy", "type-conflict")] {
+            let (_, said, _) = run(&format!("N[i] : count\nN = \"{name}\"\nN?\n"), engine);
+            assert!(said.contains(&format!("\"code\": \"{code}\"")), "{engine}: {said}");
         }
     }
 }
@@ -140,7 +171,7 @@ fn arrays_in_both_orders() {
     let spaced = "{ \"shape\":(3L,),\"descr\" : \"|u1\", \"fortran_order\":True}";
     assert_eq!(npy::read(&file(2, spaced, &[7, 8, 9])).unwrap().values, [7.0, 8.0, 9.0]);
     let empty = npy::read(&file(1, &dictionary("<f8", "True", "(0, 3)"), &[])).unwrap();
-    assert_eq!(empty, Dense { shape: vec![0, 3], values: vec![] });
+    assert_eq!(empty, Dense { shape: vec![0, 3], values: vec![], rest: vec![] });
 }
 
 #[test]
@@ -155,6 +186,7 @@ fn hostile_arrays_are_refused_before_anything_is_allocated() {
     refused(&file(1, &dictionary("<f8", "False", "(99999999999999999999,)"), &one), "no shape");
     refused(&file(1, &dictionary("<f8", "False", "(2,)"), &one), "8 bytes follow");
     refused(&file(1, &dictionary("<f8", "False", "()"), &[0; 9]), "9 bytes follow");
+    refused(&file(1, &dictionary("<f8", "False", "(1099511627776, 0)"), &[]), "no elements");
     refused(&file(1, &dictionary("<c16", "False", "()"), &[0; 16]), "`<c16`");
     refused(&file(1, &dictionary("|O", "False", "()"), &one), "`|O`");
     refused(&file(4, &dictionary("<f8", "False", "()"), &one), "version");
@@ -166,16 +198,21 @@ fn hostile_arrays_are_refused_before_anything_is_allocated() {
 
 #[test]
 fn arrays_come_back() {
+    let dense = |shape: &[usize], values: &[f64]| Dense {
+        shape: shape.to_vec(),
+        values: values.to_vec(),
+        rest: vec![],
+    };
     for shape in [vec![], vec![3], vec![2, 3], vec![2, 0, 4]] {
         let count = shape.iter().product::<usize>();
         let values: Vec<f64> = (0..count).map(|at| 0.1 * at as f64 - 1.0).collect();
         let mut bytes = Vec::new();
         npy::write(&shape, &values, &mut bytes).unwrap();
         assert_eq!((bytes.len() - 8 * count) % 64, 0);
-        assert_eq!(npy::read(&bytes).unwrap(), Dense { shape: shape.clone(), values: values.clone() });
+        assert_eq!(npy::read(&bytes).unwrap(), dense(&shape, &values));
         let mut bytes = Vec::new();
         safe::write(None, "W", &shape, &values, &mut bytes).unwrap();
-        assert_eq!(safe::read(&bytes, None, "Other").unwrap(), Dense { shape, values });
+        assert_eq!(safe::read(&bytes, None, "Other").unwrap(), dense(&shape, &values));
     }
 }
 
@@ -209,6 +246,7 @@ fn hostile_safetensors_are_refused() {
         header("{\"W\":{\"dtype\":\"F64\",\"shape\":[1099511627776],\"data_offsets\":[0,8796093022208]}}", 8),
         header("{\"W\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8),
         header("{\"W\":{\"dtype\":\"F64\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]}}", 8),
+        header("{\"W\":{\"dtype\":\"F64\",\"shape\":[1099511627776,0],\"data_offsets\":[0,0]}}", 0),
         header("{\"W\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[8,0]}}", 8),
         u64::MAX.to_le_bytes().to_vec(),
         b"\xff\xff\xff\xff\xff\xff\xff\x7f{}".to_vec(),
@@ -404,7 +442,7 @@ fn writing() {
         "Ann,0,1.0\nAnn,1,0.1\nBob,0,3.0\nBob,1,4.0\n"
     );
     for file in ["w.npy", "w.safetensors"] {
-        let Loaded::Array { shape, values } = files
+        let Loaded::Array { shape, values, .. } = files
             .load(&Wanted { tensor: "W", file: &text(file), options: &[] }, &mut Symbols::default())
             .unwrap()
         else {
@@ -425,6 +463,9 @@ fn writing() {
         files.write(program, file, TensorId(0), value, span).unwrap_err().code
     };
     assert_eq!(refused(&relation, "r.npy", &relation_value), Code::FileFormat);
+    let tuples = vec![vec![Const::Int(0), Const::Int(7)]];
+    let number = Value::Tuples(Tuples { tuples, values: vec![1.0], counts: Vec::new() });
+    assert_eq!(refused(&relation, "r.txt", &number), Code::FileFormat, "7 would be read as \"7\"");
     assert_eq!(refused(&square, "w.txt", &dense), Code::FileFormat);
     assert_eq!(refused(&square, "../w.npy", &dense), Code::FileNotFound);
     assert_eq!(refused(&square, "no/w.npy", &dense), Code::FileNotFound);

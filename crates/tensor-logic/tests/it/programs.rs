@@ -71,7 +71,8 @@ fn difference(found: &Calculated, answer: &Answer, want: &Want) -> Option<String
             bindings(found, &answer.content) == names && close(numbers, &values)
         }
         Want::About(wanted) => {
-            let error = answer.sample.as_ref().map_or(0.0, |sample| sample.standard_errors[0]);
+            let errors = answer.sample.as_ref().and_then(|sample| sample.standard_errors.as_deref());
+            let error = errors.map_or(0.0, |errors| errors[0]);
             numbers.first().is_some_and(|found| error > 0.0 && (found - wanted).abs() < 5.0 * error)
         }
     };

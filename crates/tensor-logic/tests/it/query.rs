@@ -211,6 +211,7 @@ fn what_is_refused_and_where() {
     write("sum.bif", &SPRINKLER.replace("0.75, 0.25;", "0.75, 0.15;"));
     write("cut.bif", SPRINKLER.split("probability").next().unwrap());
     write("bad.uai.evid", "2 0 1\n 1 3\n");
+    write("two.uai.evid", "2 0 1 0 0\n");
     write("wide.uai", &format!("MARKOV 1 {} 0", u64::MAX));
     for (arguments, file, code, line, column, told) in [
         (
@@ -238,7 +239,18 @@ fn what_is_refused_and_where() {
         (&["s.bif", "--evidence", "Rain=no,Rain=no"], "--evidence", "bad-argument", 1, 9, "twice"),
         (&["s.bif", "--evidence", "Rain=no,the grass=wet"], "--evidence", "zero-evidence", 1, 1, "zero"),
         (&["m.uai", "--evidence", "0=1,1=2", "--map"], "--evidence", "zero-evidence", 1, 1, "zero"),
-        (&["m.uai", "--evidence-file", "bad.uai.evid"], "bad.uai.evid", "file-format", 2, 4, "no state 3"),
+        (
+            &["m.uai", "--evidence-file", "bad.uai.evid"],
+            "bad.uai.evid",
+            "unknown-evidence",
+            2,
+            4,
+            "no state 3",
+        ),
+        (&["m.uai", "--evidence-file", "two.uai.evid"], "two.uai.evid", "zero-evidence", 1, 7, "two states"),
+        (&["s.bif", "--samples", "0"], "--samples", "bad-argument", 1, 1, "no sample"),
+        (&["s.bif", "--loopy", "--damping", "2"], "--damping", "bad-argument", 1, 1, "damping"),
+        (&["s.bif", "--loopy", "--tolerance", "nan"], "--tolerance", "bad-argument", 1, 1, "tolerance"),
         (&["s.bif", "--of", "Rain,Cloudy,Rain"], "--of", "bad-argument", 1, 13, "twice"),
         (&["s.bif", "--of", "Rain,Snow"], "--of", "unknown-evidence", 1, 6, "`Rain`, `the grass`"),
         (&["sum.bif"], "sum.bif", "file-format", 6, 33, "`Rain` sums to 0.9"),

@@ -413,7 +413,7 @@ fn samples_are_unbiased_and_repeat() {
     let estimate = |n: u64, seed: u64| {
         let (outcome, _) = answers(&format!("{model}Z? @sample(n={n}, seed={seed})"));
         let answer = &outcome.answers[0];
-        (answer.content.numbers()[0], answer.sample.as_ref().unwrap().standard_errors[0])
+        (answer.content.numbers()[0], answer.sample.as_ref().unwrap().standard_errors.as_ref().unwrap()[0])
     };
     let estimates: Vec<(f64, f64)> = (0..40).map(|seed| estimate(500, seed)).collect();
     let mean = estimates.iter().map(|(value, _)| value).sum::<f64>() / 40.0;

@@ -3,10 +3,13 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::common::{self, answers::calculated, answers::engines};
 use tensor_logic::answer::Answer;
-use tensor_logic::engine::Engine;
+use tensor_logic::engine::{Engine, Stop};
 use tensor_logic::reference::Reference;
 
 /// The answers of a text, or the code of the first refusal.
@@ -24,7 +27,7 @@ fn answers(text: &str) -> Result<Vec<Answer>, String> {
 
 /// Numbers and their standard errors.
 fn estimate(answer: &Answer) -> (Vec<f64>, Vec<f64>) {
-    (answer.content.numbers().to_vec(), answer.sample.as_ref().unwrap().standard_errors.clone())
+    (answer.content.numbers().to_vec(), answer.sample.as_ref().unwrap().standard_errors.clone().unwrap())
 }
 
 /// What stands before the bracket of a query, what behind it: an index of the sum that is read off a binding, several,
@@ -206,4 +209,47 @@ fn given_numbers_are_drawn_too() {
     let (value, error) = (found[1].content.numbers()[0], estimate(&found[1]).1[0]);
     assert_eq!(found[0].content.numbers(), [11.0]);
     assert!(error > 0.0 && (value - 11.0).abs() < 5.0 * error, "{value} {error}");
+}
+
+/// Seeds have 64 bits, a program's own is that of its draws and vectors, and one draw has no standard error.
+#[test]
+fn seeds_are_kept_and_one_draw_has_no_error() {
+    let model = "P = [1, 2, 3]\nZ = P[x]\n";
+    let seed = |text: &str| answers(text).unwrap()[0].sample.as_ref().unwrap().seed;
+    for own in [0, 7, (1 << 53) + 1, u64::MAX - 1, u64::MAX] {
+        assert_eq!(seed(&format!("{model}Z? @sample(n=2, seed={own})")), own);
+        assert_eq!(seed(&format!("@seed({own})\n{model}Z? @sample(n=2)")), own);
+        assert_eq!(seed(&format!("@seed({own})\n{model}Z? @sample(n=2, seed=3)")), 3);
+        let embedded = answers(&format!("@seed({own})\nR(A, B)\nR(x, y)? @embed")).unwrap()[0].embed;
+        assert_eq!(embedded.unwrap().seed, Some(own.max(1)));
+    }
+    let start = |own: u64| {
+        let found = answers(&format!("@seed({own})\nW ~ normal(0, 1)\nW?")).unwrap();
+        found[0].content.numbers()[0]
+    };
+    assert_ne!(start(u64::MAX), start(u64::MAX - 1));
+    for query in ["Z?", "Z[x | ]?"] {
+        let of =
+            |n: u64| answers(&format!("{model}{query} @sample(n={n})")).unwrap().remove(0).sample.unwrap();
+        assert_eq!(of(1).standard_errors, None);
+        assert!(of(2).standard_errors.is_some());
+    }
+}
+
+/// Draws end when somebody asks.
+#[test]
+fn draws_are_interrupted() {
+    for query in ["Z?", "Z[x | ]?"] {
+        let flag = Arc::new(AtomicBool::new(false));
+        let text = format!("P = [1, 2, 3]\nZ = P[x]\n{query} @sample(n=4000000000)");
+        let mut engine = Reference::stopping(Stop::when(Arc::clone(&flag)));
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(200));
+                flag.store(true, Ordering::SeqCst);
+            });
+            answers_on(&mut engine, &text)
+        });
+        assert_eq!(refused.unwrap_err(), "budget");
+    }
 }

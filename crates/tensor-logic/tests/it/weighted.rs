@@ -361,6 +361,50 @@ fn the_most_probable_proofs() {
     assert_eq!(of("topk(3)"), of("prob"));
 }
 
+/// Fewer proofs are kept than there are, many of them equally probable.
+#[test]
+fn kept_proofs_are_those_of_all_that_come_first() {
+    const RULES: &[&str] = &[
+        "T(x) <- E(x, y)",
+        "T(x) <- E(x, y), R(y)",
+        "T(x) <- R(x), E(x, y), E(y, z)",
+        "T(x) = R(x) + E(x, y) G(y, x)",
+        "T(x) <- E(x, y), E(y, x)\nT(x) <- R(x), R(_)",
+        "T(x) <- E(x, _), V(x)\n0.25 :: T(A)",
+        "T(x) <- E(x, y), R(y)\n@exclusive(R, 0)",
+        "T(x) <- E(x, y)\n@exclusive(E, 1)",
+    ];
+    let mut stream = common::stream("kept proofs");
+    let mut fewer = 0;
+    for _ in 0..count(200) {
+        let mut text = String::from("V(A) = 0.5\nV(B) = 0.25\n0.5 :: E(A, A)\n");
+        for _ in 0..3 + stream.below(4) {
+            let weight = pick(&mut stream, &["0.125", "0.25", "0.5", "1"]);
+            text += &format!("{weight} :: E({}, {})\n", constant(&mut stream), constant(&mut stream));
+        }
+        for _ in 0..1 + stream.below(2) {
+            text += &format!(
+                "{} :: R({})\n",
+                pick(&mut stream, &["0.125", "0.25", "0.5"]),
+                constant(&mut stream)
+            );
+        }
+        text += &format!("G({}, A)\n{}\n", constant(&mut stream), pick(&mut stream, RULES));
+        let of = |kept: &str| {
+            let program = analysed(&format!("T(x) : {kept}\n{text}T(x)?\n")).ok()?;
+            let wanted = wanted(&program);
+            assert_eq!(auto_difference(&program, &wanted), None, "{kept}\n{text}");
+            let own = wanted.iter().find(|(id, _)| program.name(*id) == "T")?;
+            Some(own.1.as_ref().ok()?.first()?.doubles().iter().sum::<f64>())
+        };
+        let all = of("prob");
+        for kept in ["topk(1)", "topk(2)", "topk(3)"] {
+            fewer += u64::from(of(kept).zip(all).is_some_and(|(few, all)| few < all));
+        }
+    }
+    assert!(fewer > count(200) / 2, "{fewer}");
+}
+
 #[test]
 fn what_is_refused() {
     for (text, code, words) in [

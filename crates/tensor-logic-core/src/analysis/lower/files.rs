@@ -18,6 +18,8 @@ pub enum Loaded {
         shape: Vec<usize>,
         /// Its values.
         values: Arc<[f64]>,
+        /// What integers of more digits have beyond the values; empty where there are none.
+        rest: Arc<[f64]>,
     },
 }
 

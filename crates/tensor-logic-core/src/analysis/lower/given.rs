@@ -262,10 +262,32 @@ impl<'a> Context<'a> {
                 self.whole(tensor, &mut facts, file);
                 self.draft.program.tensors[tensor.0 as usize].given.push(Given::Facts(Arc::new(facts)));
             }
-            Loaded::Array { shape, values } => {
-                self.give(tensor, vec![None; shape.len()], shape, values, file.span);
+            Loaded::Array { shape, values, rest } => {
+                let (open, mut values, mut rest) = (vec![None; shape.len()], values, rest);
+                if self.draft.program.tensor(tensor).kind == Kind::Count && !rest.is_empty() {
+                    self.digits(tensor, &mut values, &mut rest, file);
+                    self.give(tensor, open.clone(), shape.clone(), rest, file.span);
+                }
+                self.give(tensor, open, shape, values, file.span);
             }
         }
+    }
+
+    /// The integers of an array in a file as two numbers each that have all their digits.
+    fn digits(&mut self, tensor: TensorId, values: &mut Arc<[f64]>, rest: &mut Arc<[f64]>, file: &ast::Text) {
+        let (mut high, mut low) = (values.to_vec(), rest.to_vec());
+        for (high, low) in high.iter_mut().zip(&mut low).filter(|(_, low)| **low != 0.0) {
+            let whole = *high as i128 + *low as i128;
+            if !self.adds(tensor) {
+                let name = &self.draft.program.tensor(tensor).name;
+                let report = digits::too_large(name, file.span, &whole.to_string());
+                return self.draft.program.rounded.push((tensor, report));
+            }
+            if let Ok(whole) = i64::try_from(whole) {
+                [*high, *low] = digits::halves(whole);
+            }
+        }
+        (*values, *rest) = (high.into(), low.into());
     }
 
     /// Gives the integers of a file that have more digits than one number as two facts each.
@@ -308,6 +330,15 @@ impl<'a> Context<'a> {
                     })
                     .collect();
                 let number = |at: usize, default: f64| numbers.get(at).copied().unwrap_or(default);
+                let wrong = match name.text.as_str() {
+                    "normal" if number(1, 1.0) < 0.0 => Some("a standard deviation is not negative"),
+                    "uniform" if number(0, 0.0) > number(1, 1.0) => Some("the lower end stands first"),
+                    _ => None,
+                };
+                if let Some(wrong) = wrong {
+                    let message = format!("`{}` takes other numbers: {wrong}", name.text);
+                    self.refuse(Refusal::new(Code::BadArgument, name.span, message));
+                }
                 match name.text.as_str() {
                     "normal" => Start::Normal(number(0, 0.0), number(1, 1.0)),
                     "uniform" => Start::Uniform(number(0, 0.0), number(1, 1.0)),
@@ -318,7 +349,13 @@ impl<'a> Context<'a> {
                 }
             }
         };
-        self.draft.program.tensors[tensor.0 as usize].start = Some(start);
+        let entry = &mut self.draft.program.tensors[tensor.0 as usize];
+        if entry.start.as_ref().is_some_and(|before| *before != start) {
+            let message = format!("`{}` starts in two ways", entry.name);
+            let report = Refusal::new(Code::BadArgument, reference.span, message);
+            return self.refuse(report.help("one statement with `~` says where it starts"));
+        }
+        entry.start = Some(start);
     }
 
     /// The places of a declaration.

@@ -202,9 +202,8 @@ impl<'a> Context<'a> {
                 "explain" => asked.explain = true,
                 "minimize" => asked.minimize = Some(minimize(&arguments, directive.span)),
                 "sample" => {
-                    let seed =
-                        arguments.number("seed").map_or(self.options.seed, |seed| seed.max(0.0) as u64);
-                    let count = arguments.number("n").unwrap_or(10_000.0).max(1.0) as u64;
+                    let seed = arguments.whole("seed").unwrap_or(self.draft.program.settings.seed);
+                    let count = arguments.whole("n").unwrap_or(10_000);
                     asked.sample = Some((count, seed, directive.span));
                 }
                 "embed" => asked.embed = Some(self.embed(&arguments, directive.span)),
@@ -216,7 +215,6 @@ impl<'a> Context<'a> {
     }
 
     fn embed(&mut self, arguments: &Arguments<'_>, span: Span) -> Embed {
-        let whole = |key: &str| arguments.number(key).map(|value| value.max(0.0) as u64);
         let vectors = match arguments.word("emb").as_deref() {
             None | Some("random") => Vectors::Random,
             Some("identity") => Vectors::Identity,
@@ -229,11 +227,11 @@ impl<'a> Context<'a> {
                 }
             },
         };
-        let own = self.options.seed;
+        let own = self.draft.program.settings.seed;
         Embed {
-            dimension: whole("D"),
-            // The language says 1; a run with a seed of its own has vectors of its own.
-            seed: whole("seed").unwrap_or(if own == 0 { 1 } else { own }),
+            dimension: arguments.whole("D"),
+            // The language says 1; a program or a run with a seed of its own has vectors of its own.
+            seed: arguments.whole("seed").unwrap_or(if own == 0 { 1 } else { own }),
             theta: arguments.number("theta").unwrap_or(0.5),
             temperature: arguments.number("T").unwrap_or(0.0),
             certify: arguments.word("certify").as_deref() != Some("no"),
@@ -264,6 +262,10 @@ impl Arguments<'_> {
             ast::Value::Number(number) => Some(number.value),
             _ => None,
         }
+    }
+
+    fn whole(&self, key: &str) -> Option<u64> {
+        self.value(key)?.number()?.whole()
     }
 
     fn word(&self, key: &str) -> Option<String> {
@@ -310,7 +312,7 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
         },
     };
     let default_rate = if matches!(optimiser, Optimiser::Sgd { .. }) { 0.1 } else { 0.001 };
-    let whole = |key: &str| arguments.number(key).map(|value| value.max(0.0) as u64);
+    let whole = |key: &str| arguments.whole(key);
     let duration = match whole("epochs") {
         Some(epochs) => Duration::Epochs(epochs),
         None => Duration::Steps(whole("steps").unwrap_or(500)),

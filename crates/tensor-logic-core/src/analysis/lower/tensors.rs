@@ -79,15 +79,13 @@ impl<'a> Context<'a> {
     pub(super) fn settings(&mut self, tree: &ast::Program) {
         for statement in &tree.statements {
             let StatementKind::Directive(directive) = &statement.kind else { continue };
-            let number = directive.arguments.iter().flatten().find_map(|argument| match &argument.value {
-                ast::Value::Number(number) => Some(number.value),
-                _ => None,
-            });
+            let number = directive.arguments.iter().flatten().find_map(|argument| argument.value.number());
+            let whole = number.and_then(ast::Number::whole);
             let settings = &mut self.draft.program.settings;
-            match (directive.name.text.as_str(), number) {
-                ("tol", Some(value)) => settings.tolerance = value,
-                ("rounds", Some(value)) => settings.rounds = value.max(0.0) as u64,
-                ("seed", Some(value)) => settings.seed = value.max(0.0) as u64,
+            match directive.name.text.as_str() {
+                "tol" => settings.tolerance = number.map_or(settings.tolerance, |number| number.value),
+                "rounds" => settings.rounds = whole.unwrap_or(settings.rounds),
+                "seed" => settings.seed = whole.unwrap_or(settings.seed),
                 _ => {}
             }
         }

@@ -7,6 +7,7 @@ use crate::ast::{
 };
 use crate::error::{Code, Refusal};
 use crate::names::known::TensorName;
+use crate::names::walk::{self, Visitor};
 use crate::program::{Combine, Kind, Style};
 
 /// Gives Boolean relations that rules make from relations with probabilities a type of that kind: that of what they read,
@@ -57,7 +58,7 @@ fn rule(statement: &ast::Statement) -> Option<(&Reference, Vec<Literal>)> {
                 ExprKind::Sum(terms) => terms.iter().map(|(_, term)| term).collect(),
                 _ => vec![expr],
             };
-            let literals = terms.into_iter().filter_map(literals_of).flatten();
+            let literals = terms.into_iter().flat_map(read_in);
             Some((head, literals.chain(guards.iter().cloned()).collect()))
         }
         _ => None,
@@ -69,6 +70,25 @@ fn reference(literal: &Literal) -> Option<&Reference> {
         LiteralKind::Positive(reference) | LiteralKind::Negative(reference) => Some(reference),
         LiteralKind::Compare { .. } | LiteralKind::Assign { .. } => None,
     }
+}
+
+/// What a term reads: the literals of a product, and of what is no such product all references, outside of guards.
+fn read_in(term: &Expr) -> Vec<Literal> {
+    struct Reads(Vec<Literal>);
+    impl<'a> Visitor<'a> for Reads {
+        fn reference(&mut self, read: &'a Reference) {
+            self.0.push(Literal { kind: LiteralKind::Positive(read.clone()), span: read.span });
+        }
+        // Comparisons see numbers.
+        fn enters(&self, _: &'a Expr) -> bool {
+            false
+        }
+    }
+    literals_of(term).unwrap_or_else(|| {
+        let mut reads = Reads(Vec::new());
+        walk::expr(term, &mut reads);
+        reads.0
+    })
 }
 
 /// The literals of a product of references.

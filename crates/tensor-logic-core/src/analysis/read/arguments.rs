@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use super::words::{TYPES, advice, listed, nearest};
 use crate::ast::{
-    Argument, Directive, Goal, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
+    Argument, Directive, Goal, Name, Number, Program, Reference, RightSide, Span, Statement, StatementKind,
+    Value,
 };
 use crate::error::{Code, Refusal};
 use crate::names::walk::{self, Visitor};
@@ -296,13 +297,14 @@ fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, repo
         Value::Name(name) => Some(name.text.as_str()),
         Value::Number(_) | Value::Text(_) => None,
     };
-    let whole = |least: u64| {
-        let inside = |value: f64| value.fract() == 0.0 && value >= least as f64 && value < 2_f64.powi(64);
-        number.is_some_and(inside)
-    };
+    let whole = argument.value.number().and_then(Number::whole);
     let small = |word: &str| !word.starts_with(char::is_uppercase);
     let (fits, allowed) = match takes {
-        Takes::Whole(least) => (whole(least), format!("a whole number from {least} on")),
+        Takes::Whole(least) => {
+            let below =
+                if number.is_some_and(|value| value >= 2_f64.powi(53)) { " and below 2^64" } else { "" };
+            (whole.is_some_and(|value| value >= least), format!("a whole number from {least} on{below}"))
+        }
         Takes::Between(low, high) => {
             let allowed = match (low, high) {
                 (0.0, 1.0) => "a number between 0 and 1",

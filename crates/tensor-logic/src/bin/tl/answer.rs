@@ -60,6 +60,11 @@ impl Answer {
     }
 }
 
+/// An answer that is there before a command has begun.
+#[derive(Debug, thiserror::Error)]
+#[error("the command is refused")]
+pub(crate) struct Early(pub(crate) Answer);
+
 /// Prints the answer and returns the exit status.
 pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
     let refused = u8::from(answer.fails || !answer.errors.is_empty());

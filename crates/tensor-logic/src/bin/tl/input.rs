@@ -4,14 +4,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tensor_logic::ast::Span;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::files::Files;
 use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 use training::threads::{set, set_with_this};
+
+use crate::answer::{Answer, Early};
 
 /// Wrong usage that clap cannot see.
 pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Error {
@@ -167,7 +171,10 @@ impl Evaluation {
         if self.device != "cpu" {
             let message =
                 format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
-            return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
+            let option = Source::new("--device", self.device.as_bytes());
+            let whole = Span { start: 0, end: self.device.len() };
+            let report = Refusal::new(Code::NotYet, whole, message).help("`--device cpu` is the processor");
+            return Err(Early(Answer::refused(&option, vec![report])).into());
         }
         // This thread does the work; a dialogue does it on threads of its own.
         let threads = self.threads.map_or(0, |threads| threads as usize);

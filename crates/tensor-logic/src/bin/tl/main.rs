@@ -24,7 +24,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use answer::Answer;
+use answer::{Answer, Early};
 use calculemus_base::process::{exit, on_stack_of};
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -94,7 +94,8 @@ fn main() -> ExitCode {
         let why = "`tl repl` answers line by line: --json does not belong to it\n";
         Cli::command().error(clap::error::ErrorKind::ArgumentConflict, why).exit();
     }
-    let work = move || cli.command.run(json).and_then(|answer| Ok(answer::print(&answer, json)?));
+    let early = |error: anyhow::Error| error.downcast::<Early>().map(|early| early.0);
+    let work = move || Ok(answer::print(&cli.command.run(json).or_else(early)?, json)?);
     let done = on_stack_of(STACK, work).map_err(Into::into).and_then(|done| done);
     if let Some(usage) =
         done.as_ref().err().and_then(|error: &anyhow::Error| error.downcast_ref::<clap::Error>())

@@ -167,14 +167,20 @@ fn answered(
     if let Some(samples) = args.samples {
         let threads = args.threads.map_or_else(cores, |threads| threads as usize);
         let sampling = Sampling { samples, seed: args.seed, threads, limits: asked.limits };
-        let found = asked.model.sample_forward(&asked.evidence, &sampling).map_err(failed)?;
+        let asks = |failure| failed_by(failure, "--samples", &samples.to_string(), &asked.source);
+        let found = asked.model.sample_forward(&asked.evidence, &sampling).map_err(asks)?;
         show::sampled(answer, &asked.model, &found, &sampling);
         return Ok(());
     }
     if args.loopy {
         let (rounds, tolerance, damping) = (args.rounds, args.tolerance, args.damping);
         let options = Loopy { rounds, tolerance, damping, limits: asked.limits };
-        let found = asked.model.loopy(&asked.evidence, &options).map_err(failed)?;
+        let (option, value) = match (0.0..1.0).contains(&damping) {
+            true => ("--tolerance", tolerance),
+            false => ("--damping", damping),
+        };
+        let asks = |failure| failed_by(failure, option, &value.to_string(), &asked.source);
+        let found = asked.model.loopy(&asked.evidence, &options).map_err(asks)?;
         show::believed(answer, &asked.model, &found);
         return Ok(());
     }
@@ -207,16 +213,27 @@ fn at(source: &Source, report: Refusal) -> Refused {
     Refused { file: source.file.clone(), text: source.text.clone(), report }
 }
 
+/// A failure as a refusal: it points at the option, where that is what the model cannot answer.
+fn failed_by(failure: Failure, option: &str, value: &str, source: &Source) -> Refused {
+    match failure {
+        Failure::Question(_) => refused(&Source::new(option, value.as_bytes()), &failure),
+        _ => refused(source, &failure),
+    }
+}
+
 /// A failure as a refusal that points into a text: at the place that it names, else at the first line.
 fn refused(source: &Source, failure: &Failure) -> Refused {
     let text = &source.text;
     let whole = Span { start: 0, end: text.lines().next().unwrap_or("").len() };
     let report = match failure {
         Failure::Text { line, column, message } => {
-            let start = offset(text, *line, *column);
-            let end =
-                start + text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-            Refusal::new(Code::FileFormat, Span { start, end }, message)
+            Refusal::new(Code::FileFormat, letter(text, *line, *column), message)
+        }
+        Failure::Unknown { line, column, message } => {
+            Refusal::new(Code::UnknownEvidence, letter(text, *line, *column), message)
+        }
+        Failure::Contradiction { line, column, message } => {
+            Refusal::new(Code::ZeroEvidence, letter(text, *line, *column), message)
         }
         Failure::Evidence(message) => Refusal::new(Code::ZeroEvidence, whole, message),
         Failure::TooLarge { .. } => Refusal::new(Code::TooLarge, whole, failure.to_string())
@@ -228,6 +245,13 @@ fn refused(source: &Source, failure: &Failure) -> Refused {
         _ => Refusal::new(Code::NotAModel, whole, failure.to_string()),
     };
     at(source, report)
+}
+
+/// The letter at a line and column.
+fn letter(text: &str, line: usize, column: usize) -> Span {
+    let start = offset(text, line, column);
+    let end = start + text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    Span { start, end }
 }
 
 /// The byte of a line and column.

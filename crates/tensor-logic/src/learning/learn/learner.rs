@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::moving::{Gradient, Moving};
 use super::rule::{Decline, Pace, Rule, Schedule};
 use super::state::{Column, State, Stored, Unfit};
+use crate::ast::Span;
 use crate::engine::{Engine, Parameters};
+use crate::error::{Code, Refusal};
 use crate::program::{self, Minimize, Optimiser, Program, TensorId};
 use tensor_logic_core::gradient::are_all_listed;
 
@@ -100,6 +102,27 @@ impl Learner {
         if let Some(slot) = self.looked_at.get_mut(part) {
             *slot = Some(looked_at.collect());
         }
+    }
+
+    /// Refuses a step where the parameters and what is known of their way do not fit.
+    pub(super) fn fits(
+        &self,
+        parameters: &Parameters,
+        gradients: &[Gradient],
+        limit: u64,
+        place: Span,
+    ) -> Result<(), Refusal> {
+        let values = self.learned.iter().filter_map(|id| parameters.get(id));
+        let values: u128 = values.map(|values| values.len() as u128 * 8).sum();
+        let moments: u128 = self.moving.iter().zip(gradients).map(|(moving, own)| moving.bytes(own)).sum();
+        if values + moments <= u128::from(limit) {
+            return Ok(());
+        }
+        let message = format!(
+            "the parameters need {values} bytes and their moments {moments}, and {limit} are allowed (`--max-bytes`)"
+        );
+        let help = "`opt=sgd` without momentum has no moments";
+        Err(Refusal::new(Code::TooLarge, place, message).help(help))
     }
 
     /// The step behind so many others.

@@ -149,6 +149,17 @@ impl Moving {
         }
     }
 
+    /// The bytes of its state in a step with this gradient, without blocks that it touches for the first time.
+    pub(super) fn bytes(&self, gradient: &Gradient) -> u128 {
+        let elements = match gradient {
+            Gradient::Whole(Numbers::Double(values)) => values.len(),
+            Gradient::Whole(Numbers::Single(values)) => values.len(),
+            Gradient::Listed(_) | Gradient::Nothing => self.taken.len(),
+        };
+        let moments = u128::from(self.has_first()) + u128::from(self.has_second());
+        elements as u128 * (size_of::<u32>() as u128 + moments * size_of::<f64>() as u128)
+    }
+
     /// Takes the last of these steps; elements that have no gradient stay behind.
     pub(super) fn step(&mut self, weights: &mut [f64], gradient: &Gradient, paces: &[Pace]) {
         let Some((pace, before)) = paces.split_last() else { return };
@@ -261,13 +272,17 @@ impl Moving {
         !matches!(self.rule, Rule::Sgd { .. })
     }
 
+    fn has_first(&self) -> bool {
+        self.rule != (Rule::Sgd { momentum: 0.0 })
+    }
+
     /// Makes places for all elements, in their order.
     fn lay_out(&mut self, len: usize) {
         if self.whole {
             return;
         }
         let second = vec![0.0; if self.has_second() { len } else { 0 }];
-        let first = vec![0.0; if self.rule == (Rule::Sgd { momentum: 0.0 }) { 0 } else { len }];
+        let first = vec![0.0; if self.has_first() { len } else { 0 }];
         let mut state = State { first, second };
         let mut taken = vec![0; len];
         for (at, taken) in taken.iter_mut().enumerate() {

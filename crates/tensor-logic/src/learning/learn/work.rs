@@ -266,6 +266,7 @@ impl<'a> Work<'a> {
         self.check(&found, taken)?;
         let Found { loss: value, gradients, squares } = found;
         keeper.step(taken, self.steps, value);
+        self.learner.fits(parameters, &gradients, self.budget.bytes, self.minimize.span)?;
         self.learner.step(engine, parameters, (gradients, squares), part);
         self.losses.push(value);
         Ok(())

@@ -115,10 +115,11 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
     if let Some(sample) = &answer.sample {
         let (n, seed) = (sample.n, sample.seed);
         write_to(out, format_args!(", \"sample\": {{\"n\": {n}, \"seed\": {seed}, \"standard_error\": "));
-        let figures = Figures { kind: Kind::Real, values: &sample.standard_errors, counts: None };
-        match &answer.content {
-            Content::Tensor { domains, .. } => nested(out, domains, figures),
-            _ => figure(out, figures, 0),
+        let figures = |values| Figures { kind: Kind::Real, values, counts: None };
+        match (&sample.standard_errors, &answer.content) {
+            (None, _) => out.push_str("null"),
+            (Some(errors), Content::Tensor { domains, .. }) => nested(out, domains, figures(errors)),
+            (Some(errors), _) => figure(out, figures(errors), 0),
         }
         out.push('}');
     }

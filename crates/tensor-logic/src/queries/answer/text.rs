@@ -59,15 +59,16 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
         }
     }
     if let Some(sample) = &answer.sample {
-        let figures = Figures { kind: Kind::Real, values: &sample.standard_errors, counts: None };
         out.push_str("\n  standard error ");
-        match &answer.content {
-            Content::Tensor { domains, .. } => {
-                nested(&mut out, symbols, domains, figures, (0, figures.values.len()), 0);
+        let figures = |values| Figures { kind: Kind::Real, values, counts: None };
+        match (&sample.standard_errors, &answer.content) {
+            (None, _) => out.push_str("unknown"),
+            (Some(errors), Content::Tensor { domains, .. }) => {
+                nested(&mut out, symbols, domains, figures(errors), (0, errors.len()), 0);
             }
-            _ => out.push_str(&figure(figures, 0)),
+            (Some(errors), _) => out.push_str(&figure(figures(errors), 0)),
         }
-        add(&mut out, format_args!(" of {} draws", sample.n));
+        add(&mut out, format_args!(" of {} draw{}", sample.n, if sample.n == 1 { "" } else { "s" }));
     }
     if let Some(embed) = &answer.embed {
         let certified = if embed.certified { "certified" } else { "not certified" };

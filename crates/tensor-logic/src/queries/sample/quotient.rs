@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{boxes, family, given, is_sum, listed, pick, too_many, total};
+use super::{boxes, each, family, given, is_sum, listed, pick, too_many, total};
 use crate::answer::Content;
 use crate::ast::Span;
 use crate::engine::{Engine, Request, Tuples};
@@ -19,7 +19,7 @@ use crate::reference::Evaluated;
 use crate::value::{Const, Tuple};
 
 /// The answer of a conditional query from `n` bindings, drawn uniformly with replacement from those that are present
-/// under the evidence, and the standard error of each of its numbers.
+/// under the evidence, and the standard error of each of its numbers, which one draw does not have.
 ///
 /// # Errors
 /// `not-a-model` where the goal is no sum of products, `zero-evidence` where what is drawn sums to 0, `too-large`, and
@@ -30,7 +30,7 @@ pub fn conditional(
     query: &Query,
     model: &ModelQuery,
     (n, seed, place): (u64, u64, Span),
-) -> Result<(Content, Vec<f64>)> {
+) -> Result<(Content, Option<Vec<f64>>)> {
     let goal = query.tensor;
     is_sum(request.program, goal, place)?;
     let asked = Asked::of(request, query, model)?;
@@ -48,7 +48,7 @@ pub fn conditional(
         return Err(Refusal::new(Code::ZeroEvidence, query.span, message).help(help));
     }
     let (values, errors) = parts.iter().map(|part| part.over(&all, n)).unzip();
-    Ok((drawn.asked.content(values), errors))
+    Ok((drawn.asked.content(values), (n > 1).then_some(errors)))
 }
 
 /// Sums over draws of x, of x² and of x·w.
@@ -137,12 +137,12 @@ impl Drawn<'_> {
         if let Some(boxes) = too_many(self.request.program, self.goal) {
             let evaluated = Evaluated::below(&self.request, engine, self.goal)?;
             let mut values: Vec<Const> = Vec::new();
-            for at in 0..self.n {
+            each(self.n, (&engine.stop(), self.place), |at| {
                 let number = self.family.stream(at).below_u128(total(&boxes));
                 if let Ok((nth, term)) = pick(self.request.program, &boxes, number, &mut values) {
                     add(evaluated.contribution(term, &values).unwrap_or(0.0), nth, &values);
                 }
-            }
+            })?;
         } else {
             let terms = listed(engine, &self.request, self.goal)?;
             let bindings: Vec<(usize, &Tuple, f64)> = (0..)
@@ -151,12 +151,13 @@ impl Drawn<'_> {
                     part.tuples.iter().zip(&part.values).map(move |(tuple, value)| (nth, tuple, *value))
                 })
                 .collect();
-            for at in 0..if bindings.is_empty() { 0 } else { self.n } {
+            let draws = if bindings.is_empty() { 0 } else { self.n };
+            each(draws, (&engine.stop(), self.place), |at| {
                 let number = self.family.stream(at).below(bindings.len() as u64);
                 if let Some((nth, tuple, value)) = bindings.get(number as usize) {
                     add(*value, *nth, tuple);
                 }
-            }
+            })?;
         }
         Ok((all, parts))
     }
@@ -204,7 +205,9 @@ impl Drawn<'_> {
                 });
                 if inside { evaluated.contribution(term, &values) } else { None }
             };
-            Ok((0..self.n).map(|at| of(at).unwrap_or(0.0)).collect())
+            let mut found = Vec::with_capacity(self.n as usize);
+            each(self.n, (&engine.stop(), self.place), |at| found.push(of(at).unwrap_or(0.0)))?;
+            Ok(found)
         };
         let mut unit = Unit::default();
         let weights: Vec<f64> =
@@ -265,12 +268,13 @@ impl Drawn<'_> {
             values
         };
         let mut times = vec![0_u64; bindings];
-        for at in 0..if bindings == 0 { 0 } else { self.n } {
+        let draws = if bindings == 0 { 0 } else { self.n };
+        each(draws, (&engine.stop(), self.place), |at| {
             let number = self.family.stream(at).below(bindings as u64) as usize;
             if let Some(count) = times.get_mut(number) {
                 *count += 1;
             }
-        }
+        })?;
         let mut unit = Unit::default();
         let weights: Vec<f64> = spread(&weights).into_iter().map(|weight| unit.of(weight)).collect();
         let of = |values: &[f64]| {

@@ -47,21 +47,22 @@ impl Element {
         }
     }
 
-    /// The values of packed elements.
-    pub(super) fn values(self, data: &[u8], big_endian: bool) -> Vec<f64> {
-        data.chunks_exact(self.size()).map(|bytes| self.value(bytes, big_endian)).collect()
+    /// The values of packed elements, and what integers of more digits have beyond them: nothing, where there are none.
+    pub(super) fn values(self, data: &[u8], big_endian: bool) -> (Vec<f64>, Vec<f64>) {
+        let words = || data.chunks_exact(self.size()).map(|bytes| word(bytes, big_endian));
+        let values: Vec<f64> = words().map(|word| self.value(word)).collect();
+        let rest = words().zip(&values).map(|(word, value)| match self {
+            Element::I64 => (i128::from(word as i64) - *value as i128) as f64,
+            Element::U64 => (i128::from(word) - *value as i128) as f64,
+            _ => 0.0,
+        });
+        let rest = rest.collect::<Vec<f64>>();
+        let whole = rest.iter().all(|rest| *rest == 0.0);
+        (values, if whole { Vec::new() } else { rest })
     }
 
     #[expect(clippy::cast_precision_loss, reason = "64-bit integers are read as the nearest float")]
-    fn value(self, bytes: &[u8], big_endian: bool) -> f64 {
-        let mut word = [0_u8; 8];
-        for (at, byte) in bytes.iter().enumerate().take(8) {
-            let low = if big_endian { bytes.len() - 1 - at } else { at };
-            if let Some(slot) = word.get_mut(low) {
-                *slot = *byte;
-            }
-        }
-        let word = u64::from_le_bytes(word);
+    fn value(self, word: u64) -> f64 {
         match self {
             Element::F64 => f64::from_bits(word),
             Element::F32 => f64::from(f32::from_bits(word as u32)),
@@ -78,6 +79,18 @@ impl Element {
             Element::Bool => f64::from(u8::from(word != 0)),
         }
     }
+}
+
+/// The bits of an element.
+fn word(bytes: &[u8], big_endian: bool) -> u64 {
+    let mut word = [0_u8; 8];
+    for (at, byte) in bytes.iter().enumerate().take(8) {
+        let low = if big_endian { bytes.len() - 1 - at } else { at };
+        if let Some(slot) = word.get_mut(low) {
+            *slot = *byte;
+        }
+    }
+    u64::from_le_bytes(word)
 }
 
 /// IEEE 754 half precision.
@@ -108,9 +121,10 @@ pub fn read(bytes: &[u8]) -> Result<Dense, Fault> {
         let what = format!("the header announces the shape {shape:?}, and {} bytes follow", data.len());
         return Err(Fault::Offset { offset, what });
     }
-    let values = header.element.values(data, header.big_endian);
-    let values = if header.fortran { row_major(&header.shape, &values) } else { values };
-    Ok(Dense { shape: header.shape, values })
+    let (values, rest) = header.element.values(data, header.big_endian);
+    let ordered = |values: Vec<f64>| if header.fortran { row_major(&header.shape, &values) } else { values };
+    let (values, rest) = (ordered(values), ordered(rest));
+    Dense::new(header.shape, values, rest)
 }
 
 /// The text of the header and where the data start.

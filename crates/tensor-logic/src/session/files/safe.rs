@@ -22,7 +22,8 @@ pub fn read(bytes: &[u8], wanted: Option<&str>, tensor: &str) -> Result<Dense, F
     })?;
     let view = file.tensor(name).map_err(fault)?;
     let element = element(view.dtype())?;
-    Ok(Dense { shape: view.shape().to_vec(), values: element.values(view.data(), false) })
+    let (values, rest) = element.values(view.data(), false);
+    Dense::new(view.shape().to_vec(), values, rest)
 }
 
 fn choose<'a>(names: &[&'a str], wanted: Option<&str>, tensor: &str) -> Option<&'a str> {

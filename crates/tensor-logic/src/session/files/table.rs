@@ -58,6 +58,10 @@ pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbol
     let mut record = csv::ByteRecord::new();
     let mut facts = Facts::default();
     let mut columns = None;
+    if layout.header {
+        let header = reader.byte_headers().map_err(|error| Fault::Whole(error.to_string()))?;
+        columns = (!header.is_empty()).then_some(header.len());
+    }
     let mut last = csv::Position::new();
     while reader.read_byte_record(&mut record).map_err(|error| Fault::Whole(error.to_string()))? {
         let line = || record.position().map_or(0, csv::Position::line);

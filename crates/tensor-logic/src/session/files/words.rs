@@ -50,7 +50,10 @@ pub fn write(tuples: &Tuples, symbols: &Symbols, out: &mut Vec<u8>) -> Result<()
                 }
                 word.to_owned()
             }
-            [Const::Int(_), Const::Int(number)] => number.to_string(),
+            [Const::Int(_), Const::Int(number)] => {
+                let what = format!("the integer {number} would be read back as the word \"{number}\"");
+                return Err(Fault::Whole(what));
+            }
             _ => {
                 let what = "a text holds a relation of positions and words only".to_owned();
                 return Err(Fault::Whole(what));

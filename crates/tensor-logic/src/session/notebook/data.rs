@@ -194,7 +194,10 @@ impl Gift {
 
     fn load(&self, symbols: &mut Symbols, span: ast::Span) -> Result<Loaded, Refusal> {
         match self {
-            Gift::Array(array) => Ok(Loaded::Array { shape: array.shape.clone(), values: array.shared() }),
+            Gift::Array(array) => {
+                let rest = Arc::from([]);
+                Ok(Loaded::Array { shape: array.shape.clone(), values: array.shared(), rest })
+            }
             Gift::Relation(rows) => {
                 let arity = rows.first().map_or(0, |(row, _)| row.0.len());
                 let mut facts = Facts { arity, ..Facts::default() };

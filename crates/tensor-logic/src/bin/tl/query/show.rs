@@ -77,6 +77,14 @@ fn line<V>(text: &mut String, variable: &Variable, of: &[V], shown: impl Fn(&V) 
     let _ = writeln!(text, "{}: {}", variable.name, states.join(", "));
 }
 
+/// A standard error, null where it is not known.
+fn error(out: &mut String, value: f64) {
+    match value.is_nan() {
+        true => out.push_str("null"),
+        false => json::real(out, value),
+    }
+}
+
 pub(super) fn sampled(answer: &mut Answer, model: &Model, found: &Sampled, sampling: &Sampling) {
     let (mut list, mut beside) = (String::new(), String::new());
     log_evidence(answer, found.log_evidence);
@@ -85,20 +93,21 @@ pub(super) fn sampled(answer: &mut Answer, model: &Model, found: &Sampled, sampl
         out.push_str(", \"probabilities\": ");
         json::list(out, of, |out, own| json::real(out, own.probability));
         out.push_str(", \"standard_errors\": ");
-        json::list(out, of, |out, own| json::real(out, own.standard_error));
+        json::list(out, of, |out, own| error(out, own.standard_error));
         out.push('}');
     });
     let Sampling { samples, seed, .. } = sampling;
     let _ = write!(beside, "{{\"n\": {samples}, \"seed\": {seed}, \"effective\": ");
     json::real(&mut beside, found.effective);
     beside.push_str(", \"log_evidence_standard_error\": ");
-    json::real(&mut beside, found.log_evidence_error);
+    error(&mut beside, found.log_evidence_error);
     beside.push('}');
     answer.fields.extend([("marginals", list), ("sample", beside)]);
-    let error = figure(found.log_evidence_error);
+    let known = |error: f64| if error.is_nan() { "unknown".to_owned() } else { figure(error) };
+    let error = known(found.log_evidence_error);
     let _ = writeln!(answer.text, "  ± {error}, {samples} samples worth {:.0}", found.effective);
     for (variable, of) in model.variables().iter().zip(&found.of) {
-        let shown = |own: &Estimate| format!("{} ± {}", figure(own.probability), figure(own.standard_error));
+        let shown = |own: &Estimate| format!("{} ± {}", figure(own.probability), known(own.standard_error));
         line(&mut answer.text, variable, of, shown);
     }
 }

@@ -45,7 +45,7 @@ impl Moving {
         let (first, second, taken) = (self.state.first.len(), self.state.second.len(), self.taken.len());
         let has_second = second == if self.has_second() { taken } else { 0 };
         if self.whole {
-            let has_first = first == if self.rule == (Rule::Sgd { momentum: 0.0 }) { 0 } else { len };
+            let has_first = first == if self.has_first() { len } else { 0 };
             return taken == len && has_first && has_second && self.blocks.is_empty();
         }
         let is_there = |block: &u32| *block == NONE || (*block as usize) < taken / BLOCK;
