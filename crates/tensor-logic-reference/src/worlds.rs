@@ -27,7 +27,7 @@ const ROUNDING: f64 = 1e-6;
 /// A weighted tuple: the relation, and which of those that are given of it.
 type Event = (TensorId, usize);
 
-/// What happens in a world, of what is not certain.
+/// What happens in a world.
 pub(super) type Events = BTreeSet<Event>;
 
 /// The tuples of relations, with what the worlds weigh in which they follow.
@@ -161,6 +161,10 @@ impl<N: Number> Machine<'_, N> {
                 .iter()
                 .zip(at)
                 .all(|(choice, at)| choice.certain.is_none_or(|certain| certain == *at));
+            // A proof may lack what is certain, and has nothing that this excludes.
+            let may_be = choices.iter().zip(at).all(|(choice, at)| {
+                choice.certain.is_none_or(|certain| certain == *at || *at == choice.tuples.len())
+            });
             let weight = weight(&choices, at);
             let follows = world.evaluate(self, holds)?;
             for id in tensors {
@@ -169,7 +173,7 @@ impl<N: Number> Machine<'_, N> {
                     let entry = entries.entry(tuple.clone()).or_default();
                     entry.weight = Some(entry.weight.map_or(weight, |before| before.plus(weight)));
                     entry.possible |= possible;
-                    if kept.is_some() && possible {
+                    if kept.is_some() && may_be {
                         entry.proved_by(&events);
                     }
                 }
@@ -282,7 +286,7 @@ struct Following<M> {
     weight: Option<M>,
     /// Whether it follows in a world that agrees with all that is certain.
     possible: bool,
-    /// The smallest worlds in which it follows, where they are asked for.
+    /// The smallest sets of events from which it follows, where they are asked for.
     proofs: Vec<Events>,
 }
 
@@ -360,8 +364,7 @@ fn weight<M: Number>(choices: &[Choice<M>], at: &[usize]) -> M {
 
 /// What happens in a world.
 fn events<M>(choices: &[Choice<M>], at: &[usize]) -> Events {
-    let uncertain = choices.iter().zip(at).filter(|(choice, _)| choice.certain.is_none());
-    uncertain.filter_map(|(choice, which)| Some(choice.tuples.get(*which)?.0)).collect()
+    choices.iter().zip(at).filter_map(|(choice, which)| Some(choice.tuples.get(*which)?.0)).collect()
 }
 
 /// The factors of a rule, and whether they are denied.
