@@ -152,7 +152,11 @@ impl Generated {
                 let scale = if *kind == "scaled" { 0.0625 } else { 1.0 };
                 let count: u32 = sizes.iter().product();
                 let values: Arc<[f64]> = (0..count).map(|_| source.signed() * scale).collect();
-                Some(Loaded::Array { shape: sizes.iter().map(|size| *size as usize).collect(), values })
+                Some(Loaded::Array {
+                    shape: sizes.iter().map(|size| *size as usize).collect(),
+                    values,
+                    rest: [].into(),
+                })
             }
             // Places that are drawn several times add up.
             ("coo" | "pairs", [n, draws]) => {

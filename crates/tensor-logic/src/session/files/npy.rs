@@ -51,12 +51,12 @@ impl Element {
     pub(super) fn values(self, data: &[u8], big_endian: bool) -> (Vec<f64>, Vec<f64>) {
         let words = || data.chunks_exact(self.size()).map(|bytes| word(bytes, big_endian));
         let values: Vec<f64> = words().map(|word| self.value(word)).collect();
-        let rest = words().zip(&values).map(|(word, value)| match self {
-            Element::I64 => (i128::from(word as i64) - *value as i128) as f64,
-            Element::U64 => (i128::from(word) - *value as i128) as f64,
-            _ => 0.0,
-        });
-        let rest = rest.collect::<Vec<f64>>();
+        let beyond: fn(u64, f64) -> f64 = match self {
+            Element::I64 => |word, value| (i128::from(word as i64) - value as i128) as f64,
+            Element::U64 => |word, value| (i128::from(word) - value as i128) as f64,
+            _ => return (values, Vec::new()),
+        };
+        let rest: Vec<f64> = words().zip(&values).map(|(word, value)| beyond(word, *value)).collect();
         let whole = rest.iter().all(|rest| *rest == 0.0);
         (values, if whole { Vec::new() } else { rest })
     }
