@@ -20,7 +20,7 @@ use tensor_logic::value::Const;
 use crate::common;
 use crate::common::engines::{BUDGET, Difference, STORAGES, Wanted, analysed, differences, wanted};
 use crate::common::rounding::{Judged, Scattered, judged};
-use crate::common::single::{Single, single};
+use crate::common::single::{Known, Single, single};
 
 /// How long one program may take.
 #[derive(Clone, Copy)]
@@ -76,13 +76,15 @@ fn storages(program: &Program, wanted: &Wanted) -> Vec<Difference> {
 
 /// What is to be said of the program in 32 bits, however relations are stored.
 fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
+    let (parameters, mut known) = (Parameters::new(), Known::new());
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
     let of = |storage| {
         let mut engine = Fast::with_storage(storage).with_precision(Precision::Single);
         let parameters = Parameters::new();
         let mut engine = |program: &Program, goal| {
             engine.values(&Request { program, parameters: &parameters, budget: BUDGET }, &[goal])
         };
-        match single(program, wanted, &mut engine) {
+        match single(&request, wanted, &mut engine, &mut known) {
             Single::Same => None,
             Single::Apart(why) => Some(Outcome::Apart(why)),
             Single::Differs(how) => Some(Outcome::Differs(format!("{storage:?}: {how}"))),

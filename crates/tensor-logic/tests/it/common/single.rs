@@ -4,6 +4,8 @@
 //! in random arithmetic of 32 bits (`rounding`) says what rounding may do to each element. Where a comparison, a step or a
 //! tie hangs on it, or a number does not fit 32 bits, the element says nothing.
 
+use std::collections::BTreeMap;
+
 use tensor_logic::engine::{Parameters, Request, Value};
 use tensor_logic::program::{AxisFunction, Expr, Given, Guard, Kind, Operation, Program, TensorId};
 use tensor_logic::reference::Kept;
@@ -28,17 +30,25 @@ pub(crate) enum Single {
 /// An engine.
 pub(crate) type Found<'a> = dyn FnMut(&Program, TensorId) -> Answer + 'a;
 
+/// What is known of answers in random arithmetic of 32 bits.
+pub(crate) type Known<'p> = BTreeMap<TensorId, Scattered<'p>>;
+
 /// Compares what an engine of 32 bits says with the reference.
-pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>) -> Single {
-    let (mut apart, parameters) = (None, Parameters::new());
-    let request = Request { program, parameters: &parameters, budget: BUDGET };
+pub(crate) fn single<'p>(
+    request: &Request<'p>,
+    wanted: &Wanted,
+    engine: &mut Found<'_>,
+    known: &mut Known<'p>,
+) -> Single {
+    let (mut apart, program) = (None, request.program);
     for (goal, expected) in wanted {
         let found = engine(program, *goal);
         if judged(&found, expected, None, EXACT * UNIT) == Judged::Near {
             continue;
         }
-        let scattered = Scattered::new(request.clone(), *goal, Kept::Single);
-        match judged(&found, expected, Some(&scattered), EXACT * UNIT) {
+        let new = || Scattered::new(request.clone(), *goal, Kept::Single);
+        let scattered = known.entry(*goal).or_insert_with(new);
+        match judged(&found, expected, Some(&*scattered), EXACT * UNIT) {
             Judged::Near => {}
             Judged::Open(why) => apart = apart.or(Some(why)),
             Judged::Differs => {
@@ -141,7 +151,9 @@ fn what_32_bits_may_do_is_told_from_what_is_wrong() {
             let moved: Vec<f64> = found[0].doubles().iter().map(|x| x + by).collect();
             Ok(vec![Value::Dense(moved.into())])
         };
-        single(&program, &expected, &mut engine)
+        let parameters = Parameters::new();
+        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+        single(&request, &expected, &mut engine, &mut Known::new())
     };
     // Numbers near 1 keep their digits; differences of large ones keep those of what they pass through.
     assert_eq!(verdict("A = [1, 2]; Y = A[i]", 1e-6), Single::Same);
