@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
-use super::store::{Cell, Entries, Store, position};
-use super::worlds::Proofs;
+use super::store::{Cell, Entries, Proofs, Store, position};
 use tensor_logic_core::ast::Span;
 use tensor_logic_core::engine::{Request, Stop, Tuples, Value, too_wide};
 use tensor_logic_core::error::Result;
@@ -45,9 +44,9 @@ pub(super) struct Machine<'p, N> {
     tuples: u64,
     /// Bytes of square tensors.
     pub(super) bytes: u64,
-    /// What ends it; bindings so far, and whether it was asked to end.
     /// Of relations of the type `topk` the proofs of each tuple that are kept.
     pub(super) proofs: BTreeMap<TensorId, Proofs>,
+    /// What ends it; bindings so far, and whether it was asked to end.
     pub(super) stop: Stop,
     ticks: Slot<u32>,
     stopped: Slot<bool>,

@@ -1,13 +1,22 @@
 //! What the interpreter holds: the state of a tensor, and cells in which contributions meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::number::{Number, added};
-use tensor_logic_core::program::{Combine, Style, Tensor};
+use tensor_logic_core::program::{Combine, Style, Tensor, TensorId};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// The values of the entries along an axis, by the values of its indices.
 pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;
+
+/// A weighted tuple: the relation, and which of those that are given of it.
+pub(super) type Event = (TensorId, usize);
+
+/// What happens in a world.
+pub(super) type Events = BTreeSet<Event>;
+
+/// The proofs of each tuple that are kept.
+pub(super) type Proofs = BTreeMap<Tuple, Vec<Events>>;
 
 /// The state of a tensor.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::machine::Machine;
 use super::number::{Dual, Number, added};
-use super::store::Store;
+use super::store::{Event, Events, Proofs, Store};
 use tensor_logic_core::engine::Request;
 use tensor_logic_core::error::{Code, Refusal, Result};
 use tensor_logic_core::program::{
@@ -24,17 +24,8 @@ const MOST: u128 = 1 << 22;
 /// How far weights may be off: computed ones are rounded. Given ones were looked at before.
 const ROUNDING: f64 = 1e-6;
 
-/// A weighted tuple: the relation, and which of those that are given of it.
-type Event = (TensorId, usize);
-
-/// What happens in a world.
-pub(super) type Events = BTreeSet<Event>;
-
 /// The tuples of relations, with what the worlds weigh in which they follow.
 type Weighed<M> = BTreeMap<TensorId, BTreeMap<Tuple, M>>;
-
-/// The proofs of each tuple that are kept.
-pub(super) type Proofs = BTreeMap<Tuple, Vec<Events>>;
 
 /// Tuples of one relation of which at most one holds.
 struct Choice<N> {
