@@ -4,8 +4,9 @@ use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
 use super::array::{Along, Array, Typed, View, Ways, cut, even_steps, known_or};
+use super::code::Evaluator;
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
-use super::point::{Evaluator, Point};
+use super::point::Point;
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
 use super::threads::shared;
 
@@ -415,7 +416,7 @@ impl Fold {
         first: usize,
         to: &mut [T],
     ) {
-        let mut evaluator = Evaluator::over(&self.point, spaces.own(), sources);
+        let mut evaluator = Evaluator::over(&self.point.code, spaces.own(), sources);
         let mut tile = [T::ZERO; TILE];
         let len = volume(&self.point.shape[self.kept..]);
         if spaces.both.is_some() {
@@ -444,7 +445,7 @@ impl Fold {
     ) {
         let own = spaces.own();
         let other = if spaces.along { &spaces.kept } else { &spaces.dropped };
-        let mut evaluator = Evaluator::over(&self.point, own, sources);
+        let mut evaluator = Evaluator::over(&self.point.code, own, sources);
         let mut places = Few::new();
         let mut bases: Few<usize> = self.point.inputs.iter().map(|_| 0).collect();
         let rebase = |places: &[usize], bases: &mut [usize]| {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::array::{Step, View};
-use super::point::{Code, LONGEST, Point};
+use super::code::Code;
+use super::point::{LONGEST, Point};
 use tensor_logic_core::function::Function;
 
 /// One part of a program: what is done, and the parts that it is done to.

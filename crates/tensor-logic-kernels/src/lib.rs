@@ -21,6 +21,7 @@
 pub struct Readme;
 
 mod array;
+mod code;
 mod fold;
 mod force;
 mod functions;
@@ -46,12 +47,13 @@ mod tiles;
 mod values;
 
 pub use array::{Along, Array, Step, View};
+pub use code::{Binary, Code};
 pub use fold::{Fold, Folding};
 pub use normalise::{Layout, Normalise};
 pub use number::Precision;
 pub use number::{Buffer, Number, On, Pool, finite, larger, smaller, strides, volume, zeros};
 pub use placed::{Placed, Places, along};
-pub use point::{Binary, Code, Point};
+pub use point::Point;
 pub use product::{Matrices, Product};
 pub use recorded::Recorded;
 pub use segments::{Grouping, Segments};

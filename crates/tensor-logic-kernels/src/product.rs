@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use training::kernels::{Mat, MatMut, instruction_set, product, vectorised};
 
 use super::array::{Along, Array, Typed, Ways};
+use super::code::Unsigned;
 use super::number::{Buffer, Number, Pool, volume};
-use super::point::Unsigned;
 use super::space::{Run, Scratch, TILE, buffers};
 use super::threads::shared;
 use super::tiles::{self, SUMS, Stands, TALL, packed_len};

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::array::{Array, Operation, View};
+use super::code::{Binary, Code};
 use super::fold::Fold;
 use super::normalise::Normalise;
 use super::number::volume;
-use super::point::{Binary, Code, Point};
+use super::point::Point;
 use super::product::{Matrices, Product};
 use super::tiles::SUMS;
 

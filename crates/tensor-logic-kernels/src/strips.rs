@@ -12,9 +12,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use training::kernels::{Mat, MatMut, product as product_of};
 
+use super::code::Evaluator;
 use super::fold::Spaces;
 use super::number::{Buffer, Number, Pool, volume};
-use super::point::{Evaluator, Point};
+use super::point::Point;
 use super::product::{Matrices, Product, own};
 use super::schedule::{Group, Kind, Member, Node, Slots, Way, place, rows_of_strip};
 use super::space::{Few, Source, Space, TILE};
@@ -286,7 +287,7 @@ impl Group {
         let first = strip.first * member.width();
         let evaluate = |point: &'s Point, space: &'s Space, inputs: usize, to: &mut [T]| {
             let sources = sources(point, space, inputs);
-            let mut evaluator = Evaluator::over(point, space, &sources);
+            let mut evaluator = Evaluator::over(&point.code, space, &sources);
             for (at, tile) in to.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(first + at * TILE, &[], tile);
             }
