@@ -104,6 +104,8 @@ impl Kept<'_> {
             true => format!("all {steps} steps were learned before ({path})"),
             false => format!("learning goes on behind step {step} of {steps} ({path})"),
         });
+        // A kill may have come between a state and the removal of the one that it made superfluous.
+        self.keep_two()?;
         Ok(Some(stored))
     }
 
@@ -192,6 +194,11 @@ impl Kept<'_> {
         file::write(&path, &bytes).map_err(|error| cannot(&error))?;
         self.last = Some((step, Instant::now()));
         self.found.push((step, path));
+        self.keep_two()
+    }
+
+    /// Removes all states but the newest two.
+    fn keep_two(&mut self) -> Result<()> {
         while self.found.len() > 2 {
             let (step, old) = self.found.remove(0);
             // What is no state of this learning is not ours to remove.

@@ -168,6 +168,23 @@ fn a_run_that_is_killed_again_and_again_says_the_same() {
     assert!(kills > rounds, "{kills} kills are too few");
 }
 
+/// A kill between a state and the removal of an older one leaves three, of which the next run keeps two.
+#[test]
+fn what_a_kill_left_behind_is_removed() {
+    let folder = written(10);
+    let run = |kept: &str, every: &str| {
+        let found = tl(folder.path(), &["run", "p.tl", "--checkpoints", kept, "--every", every]);
+        assert_eq!(found.0, Some(0), "{}", found.2);
+        (found.1, states(&folder.path().join(kept).join("minimize-1")))
+    };
+    let ((wanted, own), (_, others)) = (run("kept", "1"), run("other", "4"));
+    let older = others.iter().find(|state| !own.contains(state)).unwrap();
+    let [from, to] = ["other", "kept"].map(|kept| folder.path().join(kept).join("minimize-1").join(older));
+    std::fs::copy(from, &to).unwrap();
+    assert_eq!(run("kept", "1"), (wanted, own));
+    assert!(!to.exists());
+}
+
 /// A run that another one cannot go on from, and what is said of it. Nothing changes.
 fn refused(folder: &Path, arguments: &[&str], message: &str) {
     let before = files(&folder.join("kept"));
