@@ -565,10 +565,18 @@ impl Session {
             return;
         }
         let mut runs: Vec<Vec<(usize, &Component)>> = vec![Vec::new()];
+        // The stretches beside each run.
+        let mut beside: Vec<Vec<usize>> = vec![Vec::new()];
         for (at, component) in components.iter().enumerate() {
             // It may read what comes before, which must be there by then.
-            if stretches.position(at).is_some() {
-                runs.push(Vec::new());
+            if let Some(within) = stretches.position(at) {
+                if let Some(last) = beside.last_mut().filter(|last| last.last() != Some(&within)) {
+                    last.push(within);
+                }
+                if runs.last().is_some_and(|run| !run.is_empty()) {
+                    runs.push(Vec::new());
+                    beside.push(vec![within]);
+                }
             }
             if evaluated.binary_search(&at).is_err() {
                 continue;
@@ -580,10 +588,22 @@ impl Session {
                 Some(run) if recorded => run.push((at, component)),
                 // It reads nothing of the others.
                 _ if component.equations.is_empty() => {}
-                _ => runs.push(Vec::new()),
+                _ => {
+                    runs.push(Vec::new());
+                    beside.push(Vec::new());
+                }
             }
         }
-        for run in runs.into_iter().filter(|run| run.len() >= FEWEST) {
+        // What stands beside a stretch is to be done with it: then what both compute is computed once. Both are evaluated one by
+        // one before.
+        let wider = stretches.may_widen();
+        let joins = |(run, beside): &(Vec<_>, Vec<usize>)| wider && !run.is_empty() && !beside.is_empty();
+        let (joined, alone): (Vec<_>, Vec<_>) = runs.into_iter().zip(beside).partition(joins);
+        let dissolved: BTreeSet<usize> = joined.into_iter().flat_map(|(_, beside)| beside).collect();
+        for at in stretches.dissolve(&dissolved) {
+            self.made[at] = None;
+        }
+        for (run, _) in alone.into_iter().filter(|(run, _)| run.len() >= FEWEST) {
             let own = |at: usize| run.iter().any(|(other, _)| *other == at);
             let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
             for (at, component) in components.iter().enumerate() {

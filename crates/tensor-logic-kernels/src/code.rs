@@ -31,6 +31,20 @@ pub enum Code {
     Kept(usize),
 }
 
+impl Code {
+    /// Whether it takes many times as long as a sum.
+    pub(super) fn is_dear(&self) -> bool {
+        match self {
+            Code::Call(function, _) => !matches!(
+                function,
+                Function::Relu | Function::Step | Function::Sign | Function::Abs | Function::Floor
+            ),
+            Code::Binary(Binary::Power) => true,
+            _ => false,
+        }
+    }
+}
+
 /// What is made of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Binary {

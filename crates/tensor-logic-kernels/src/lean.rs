@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::array::{Step, View};
+use super::array::{Array, Step, View};
 use super::code::Code;
+use super::number::volume;
 use super::point::{LONGEST, Point};
 use tensor_logic_core::function::Function;
 
@@ -22,6 +23,9 @@ struct Part<'a> {
     slot: Option<usize>,
 }
 
+/// What has so many entries at most is kept for another reader.
+const SHARED: usize = 1 << 18;
+
 impl Point {
     /// The same operation with each part of its program, and each number that is looked up, computed once. The bits are the same.
     #[must_use]
@@ -30,6 +34,57 @@ impl Point {
             Some(code) => self.without_idle_inputs(code),
             None => self,
         }
+    }
+
+    /// The same operation, with what the others make that stands in its program as a whole read from there; `None`, if nothing
+    /// does. The bits are the same.
+    pub(super) fn sharing(&self, others: &[(Array, Point)]) -> Option<Point> {
+        let first: Vec<usize> = (0..self.inputs.len()).map(|at| first_same(&self.inputs, at)).collect();
+        let same = |own: &Code, other: &Code, at: &[usize]| match (own, other) {
+            (Code::Load(own), Code::Load(other)) => at.get(*other) == first.get(*own),
+            (own, other) => is_same(own, other),
+        };
+        let mut found: Option<Point> = None;
+        for (array, other) in others.iter().filter(|(_, other)| other.shape == self.shape) {
+            let code = found.as_ref().map_or(&self.code, |found| &found.code);
+            if code.len() <= other.code.len() {
+                continue;
+            }
+            // Where it reads the same.
+            let own = |view: &View| self.inputs.iter().position(|own| own.is_same(view));
+            let Some(at) = other.inputs.iter().map(own).collect::<Option<Vec<usize>>>() else { continue };
+            // The program of an expression is one piece of that in which it stands.
+            let stands = |from: &[Code]| {
+                from.len() >= other.code.len()
+                    && from.iter().zip(&other.code).all(|(own, other)| same(own, other, &at))
+            };
+            let Some(begins) = (0..code.len()).find(|begins| stands(&code[*begins..])) else { continue };
+            let mut next = found.take().unwrap_or_else(|| self.clone());
+            next.inputs.push(View::whole(array.clone(), &self.shape));
+            let load = Code::Load(next.inputs.len() - 1);
+            let mut rest = begins;
+            while rest < next.code.len() {
+                if stands(&next.code[rest..]) {
+                    next.code.splice(rest..rest + other.code.len(), [load.clone()]);
+                }
+                rest += 1;
+            }
+            found = Some(next);
+        }
+        found.map(|found| {
+            let code = found.code.clone();
+            found.without_idle_inputs(code)
+        })
+    }
+
+    /// Whether others are to read what it makes in place of making it themselves.
+    pub(super) fn is_worth_sharing(&self) -> bool {
+        let whole = |code: &Code| !matches!(code, Code::Keep(_) | Code::Kept(_));
+        !self.truth
+            && volume(&self.shape) <= SHARED
+            && (2..=LONGEST).contains(&self.code.len())
+            && self.code.iter().all(whole)
+            && self.code.iter().any(Code::is_dear)
     }
 
     /// The operation by this program, with the inputs that it reads.
@@ -156,7 +211,7 @@ fn is_same(a: &Code, b: &Code) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Array, Binary};
+    use crate::Binary;
 
     #[test]
     fn each_part_is_done_once() {
@@ -193,5 +248,39 @@ mod tests {
         };
         assert_eq!(bits(&square(&lean)), bits(&square(&point)));
         assert_eq!(bits(&square(&lean).lean()), bits(&square(&point)));
+    }
+
+    #[test]
+    fn what_another_one_makes_is_read_from_there() {
+        let (x, y) = (Array::doubles(vec![0.5, -1.0, 2.0]), Array::doubles(vec![1.0, 0.25, -3.0]));
+        let map = Arc::new(vec![2, 0, 1, 1]);
+        let read = |array: &Array, by: usize| View {
+            array: array.clone(),
+            offset: 0,
+            steps: vec![Step::Map(Arc::clone(&map), by)],
+        };
+        let of = |inputs: Vec<View>, code: Vec<Code>| Point { shape: vec![4], inputs, code, truth: false };
+        let sum = |a, b| {
+            vec![Code::Load(a), Code::Load(b), Code::Binary(Binary::Add), Code::Call(Function::Tanh, 1)]
+        };
+        let tanh = of(vec![read(&x, 1), read(&y, 1)], sum(0, 1));
+        let made = [(Array::of(4, tanh.clone()), tanh.clone())];
+        assert!(tanh.is_worth_sharing() && tanh.sharing(&made).is_none());
+        // y tanh(x + y) tanh(x + y), where y is read from the same places.
+        let twice =
+            [vec![Code::Load(0)], sum(1, 0), sum(1, 2), vec![Code::Binary(Binary::Multiply); 2]].concat();
+        let whole = of(vec![read(&y, 1), read(&x, 1), read(&y, 1)], twice.clone());
+        let shared = whole.sharing(&made).unwrap();
+        assert_eq!((shared.inputs.len(), shared.code.len()), (2, 5), "{shared:?}");
+        let pool = Arc::new(crate::Pool::default());
+        let numbers = |point: &Point| {
+            Array::of(4, point.clone()).force(crate::Precision::Double, &pool).numbers::<f64>()
+        };
+        assert_eq!(numbers(&shared), numbers(&whole));
+        // The sum the other way round, or of other places, is another one.
+        let other = of(vec![read(&y, 0), read(&x, 1), read(&y, 0)], twice);
+        assert!(other.sharing(&made).is_none());
+        let turned = of(vec![read(&x, 1), read(&y, 1)], [sum(1, 0), vec![Code::Negate]].concat());
+        assert!(turned.sharing(&made).is_none());
     }
 }

@@ -148,15 +148,7 @@ impl Point {
 
     /// Whether it may be computed anew for every entry of a larger reader.
     fn is_cheap(&self) -> bool {
-        let dear = |code: &Code| match code {
-            Code::Call(function, _) => !matches!(
-                function,
-                Function::Relu | Function::Step | Function::Sign | Function::Abs | Function::Floor
-            ),
-            Code::Binary(Binary::Power) => true,
-            _ => false,
-        };
-        self.code.len() <= CHEAP && !self.code.iter().any(dear)
+        self.code.len() <= CHEAP && !self.code.iter().any(Code::is_dear)
     }
 
     /// Takes elementwise work that only this operation reads into itself.

@@ -5,15 +5,15 @@
 //! group by group, and what is looked up by row is kept in that order ([`Grouping`]).
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rayon::prelude::*;
 use training::kernels::{Kernel, fetch_ahead, vectorised};
 
-use super::array::{Array, Step, Typed, View, WeakArray, visit_views};
+use super::array::{Array, Step, Typed, View, Ways, WeakArray, known_or, visit_views};
 use super::fold::Folding;
 use super::number::{Buffer, Number, Pool, volume};
-use super::space::buffers;
+use super::space::{Few, buffers};
 
 /// The rows of a table by group, one group behind the other, and what was looked up by row, in that order.
 ///
@@ -27,6 +27,8 @@ pub struct Grouping {
     longest: usize,
     /// Whether the rows stand in their own order.
     in_order: bool,
+    /// The groups, those of fewest rows first.
+    by_length: OnceLock<Vec<u32>>,
     columns: Mutex<Vec<Column>>,
     numbers: Mutex<Vec<Met>>,
 }
@@ -70,6 +72,15 @@ impl Grouping {
     /// The rows of a group.
     fn group(&self, group: usize) -> std::ops::Range<usize> {
         self.start[group] as usize..self.start[group + 1] as usize
+    }
+
+    /// The groups, those of fewest rows first: where one of another length comes next is then foreseen.
+    fn by_length(&self) -> &[u32] {
+        self.by_length.get_or_init(|| {
+            let mut groups: Vec<u32> = (0..self.count() as u32).collect();
+            groups.sort_by_key(|group| self.group(*group as usize).len());
+            groups
+        })
     }
 
     /// A column of the table, in the order of the groups.
@@ -157,8 +168,7 @@ const BLOCK: usize = 256;
 /// Where what belongs to a row lies, by the row's place in the order of the groups.
 enum Walk<'a> {
     By(usize),
-    At(Cow<'a, Arc<Vec<u32>>>, usize),
-    Rows(&'a [u32], usize),
+    At(&'a [u32], usize),
 }
 
 /// Numbers or slabs that are there.
@@ -175,7 +185,6 @@ impl<T: Number> Part<'_, T> {
             + match &self.walk {
                 Walk::By(step) => nth * step,
                 Walk::At(column, times) => column[nth] as usize * times,
-                Walk::Rows(rows, times) => rows[nth] as usize * times,
             }
     }
 }
@@ -199,47 +208,99 @@ impl Typed for Segments {
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
-        let inner = volume(&self.inner);
-        let groups = self.groups.count();
-        let mut result = pool.take::<T>(groups * inner);
-        if self.groups.rows.is_empty() {
-            result.fill(T::of(self.folding.start()));
-            return T::buffer(result);
-        }
-        let held = buffers(self.numbers.iter().chain(&self.slabs).map(|view| &view.array));
-        let (numbers, slabs) = held.split_at(self.numbers.len());
-        let ordered: Vec<Option<Buffer>> = numbers
+        let mut result = pool.take::<T>(self.groups.count() * volume(&self.inner));
+        let held = buffers(self.views().map(|view| &view.array));
+        let columns = self.columns();
+        let ordered: Few<Option<Buffer>> = held
             .iter()
             .zip(&self.numbers)
             .map(|(buffer, view)| self.groups.numbers::<T>(view, T::slice(buffer)?))
             .collect();
-        let numbers: Vec<Part<'_, T>> = numbers
+        let parts: Few<Part<'_, T>> = held
             .iter()
-            .zip(&self.numbers)
-            .zip(&ordered)
-            .map(|((buffer, view), ordered)| match ordered.as_ref().and_then(T::slice) {
-                Some(values) => Part { values: Cow::Borrowed(values), offset: 0, walk: Walk::By(1) },
-                None => self.part(buffer, view),
+            .zip(self.views().zip(&columns))
+            .enumerate()
+            .map(|(at, (buffer, (view, column)))| {
+                if let Some(values) = ordered.get(at).and_then(Option::as_ref).and_then(T::slice) {
+                    return Part { values: Cow::Borrowed(values), offset: 0, walk: Walk::By(1) };
+                }
+                let values = match T::slice(buffer) {
+                    Some(values) => Cow::Borrowed(values),
+                    None => Cow::Owned(buffer.numbers()),
+                };
+                Part {
+                    values,
+                    offset: view.offset,
+                    walk: self.walk(view, column.as_deref().map(Vec::as_slice)),
+                }
             })
             .collect();
-        let slabs: Vec<Part<'_, T>> =
-            slabs.iter().zip(&self.slabs).map(|(buffer, view)| self.part(buffer, view)).collect();
+        self.sums(&parts, &mut result, pool);
+        T::buffer(result)
+    }
+
+    fn ways(&self) -> Option<Ways> {
+        Some(Box::new(self.columns()))
+    }
+
+    fn is_free(&self) -> bool {
+        // Numbers that are given are looked up once for many rows: then they are asked for by their arrays.
+        self.folding == Folding::Sum && !self.is_shared()
+    }
+
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
+        let columns = known_or(ways, || self.columns());
+        let views = from.iter().zip(self.views().zip(columns.iter()));
+        let parts: Few<Part<'_, T>> = views
+            .map(|(values, (view, column))| {
+                let walk = self.walk(view, column.as_deref().map(Vec::as_slice));
+                Part { values: Cow::Borrowed(values), offset: view.offset, walk }
+            })
+            .collect();
+        self.sums(&parts, to, pool);
+    }
+}
+
+/// For each view the column by which it is looked up, in the order of the groups.
+type Columns = Few<Option<Arc<Vec<u32>>>>;
+
+impl Segments {
+    fn views(&self) -> impl Iterator<Item = &View> {
+        self.numbers.iter().chain(&self.slabs)
+    }
+
+    /// Whether there is work for several threads.
+    fn is_shared(&self) -> bool {
+        self.groups.rows.len().saturating_mul(volume(&self.inner)) >= PARALLEL
+    }
+
+    fn columns(&self) -> Columns {
+        let column = |view: &View| match view.steps.first() {
+            Some(Step::Map(map, _)) => Some(self.groups.column(map)),
+            _ => None,
+        };
+        self.views().map(column).collect()
+    }
+
+    /// All sums, of these numbers and slabs.
+    fn sums<T: Number>(&self, parts: &[Part<'_, T>], result: &mut [T], pool: &Pool) {
+        if self.groups.rows.is_empty() {
+            return result.fill(T::of(self.folding.start()));
+        }
+        let (inner, groups) = (volume(&self.inner), self.groups.count());
+        let (numbers, slabs) = parts.split_at(self.numbers.len().min(parts.len()));
+        let task = |groups, to| Sum { segments: self, numbers, slabs, groups, inner, to };
+        if !self.is_shared() {
+            return vectorised(task(0..groups, result));
+        }
         // Cut so that every task has about as many rows, whatever the threads.
         let total = self.groups.rows.len() + groups;
         let mut tasks = Vec::with_capacity(TASKS);
-        let (mut rest, mut from) = (result.as_mut_slice(), 0);
-        let shared = self.groups.rows.len().saturating_mul(inner) >= PARALLEL;
-        for task in 1..=TASKS {
-            let to = if task == TASKS || !shared { groups } else { self.cut(total, task, groups) };
+        let (mut rest, mut from) = (result, 0);
+        for nth in 1..=TASKS {
+            let to = if nth == TASKS { groups } else { self.cut(total, nth, groups) };
             let (own, others) = rest.split_at_mut((to - from) * inner);
-            tasks.push(Sum {
-                segments: self,
-                numbers: &numbers,
-                slabs: &slabs,
-                groups: from..to,
-                inner,
-                to: own,
-            });
+            tasks.push(task(from..to, own));
             (rest, from) = (others, to);
         }
         let stopped = pool.stopped();
@@ -248,29 +309,23 @@ impl Typed for Segments {
                 vectorised(task);
             }
         };
-        if shared && rayon::current_num_threads() > 1 {
+        if rayon::current_num_threads() > 1 {
             tasks.into_par_iter().for_each(work);
         } else {
             tasks.into_iter().for_each(work);
         }
-        T::buffer(result)
     }
-}
 
-impl Segments {
-    /// Numbers or slabs, and how they are walked.
-    fn part<'a, T: Number>(&'a self, buffer: &'a Buffer, view: &View) -> Part<'a, T> {
-        let values = match T::slice(buffer) {
-            Some(values) => Cow::Borrowed(values),
-            None => Cow::Owned(buffer.numbers()),
-        };
-        let walk = match view.steps.first() {
-            None | Some(Step::By(0)) => Walk::By(0),
-            Some(Step::By(step)) if self.groups.in_order => Walk::By(*step),
-            Some(Step::By(step)) => Walk::Rows(&self.groups.rows, *step),
-            Some(Step::Map(map, times)) => Walk::At(Cow::Owned(self.groups.column(map)), *times),
-        };
-        Part { values, offset: view.offset, walk }
+    /// How a view is walked, and by which column.
+    fn walk<'a>(&'a self, view: &View, column: Option<&'a [u32]>) -> Walk<'a> {
+        match (view.steps.first(), column) {
+            (Some(Step::Map(_, times)), Some(column)) => Walk::At(column, *times),
+            (Some(Step::By(step)), _) if *step > 0 => match self.groups.in_order {
+                true => Walk::By(*step),
+                false => Walk::At(&self.groups.rows, *step),
+            },
+            _ => Walk::By(0),
+        }
     }
 
     /// The first group of a task.
@@ -331,17 +386,17 @@ impl<T: Number> Kernel for Sum<'_, T> {
             [Part { values, offset, walk: Walk::At(column, times) }] => {
                 Some(Slab { values, offset: *offset, places: &column[first..end], times: *times })
             }
-            [Part { values, offset, walk: Walk::Rows(rows, times) }] => {
-                Some(Slab { values, offset: *offset, places: &rows[first..end], times: *times })
-            }
             [Part { values, offset, walk: Walk::By(times) }] => {
                 Some(Slab { values, offset: *offset + first * times, places: &none, times: *times })
             }
             _ => None,
         };
         if let Some(slab) = slab {
-            let narrow =
-                Narrow { scales: &scales, slab, starts: &grouping.start[groups.start..], first, constant };
+            let starts = &grouping.start[groups.start..=groups.end];
+            // Where one group ends and the next begins is hard to foresee.
+            let all = groups == (0..grouping.count()) && end - first <= SHORT * groups.len();
+            let order = if all { grouping.by_length() } else { &[] };
+            let narrow = Narrow { scales: &scales, slab, starts, order, first, constant };
             if inner <= NARROWEST && grouping.longest <= BLOCK {
                 return match inner {
                     1 => narrow.sums::<1>(to),
@@ -414,10 +469,15 @@ struct Narrow<'a, T: Number> {
     slab: Slab<'a, T>,
     /// Where the rows of the groups of the task begin.
     starts: &'a [u32],
+    /// The order in which the groups are summed, if that is not their own.
+    order: &'a [u32],
+    /// The first row of the task.
     first: usize,
     constant: T,
 }
 
+/// Groups of so many rows on average are short.
+const SHORT: usize = 4;
 /// So many columns are few.
 const NARROWEST: usize = 4;
 
@@ -438,16 +498,27 @@ impl<T: Number> Narrow<'_, T> {
     fn each<const W: usize>(&self, to: &mut [T], place: impl Fn(usize) -> usize, scale: impl Fn(usize) -> T) {
         let Slab { values, offset, times, .. } = self.slab;
         let values = values.get(offset..).unwrap_or(&[]);
-        let mut from = self.starts.first().map_or(0, |start| *start as usize - self.first);
-        for (to, end) in to.as_chunks_mut::<W>().0.iter_mut().zip(self.starts.iter().skip(1)) {
-            let until = *end as usize - self.first;
+        let (to, _) = to.as_chunks_mut::<W>();
+        let sum = |rows: std::ops::Range<usize>| {
             let mut sums = [T::ZERO; W];
-            for nth in from..until {
+            for nth in rows {
                 let (at, scale) = (place(nth) * times, scale(nth));
                 let from = &values[at..at + W];
                 (0..W).for_each(|column| sums[column] += scale * from[column]);
             }
-            *to = sums;
+            sums
+        };
+        for group in self.order {
+            let group = *group as usize;
+            to[group] = sum(self.starts[group] as usize..self.starts[group + 1] as usize);
+        }
+        if !self.order.is_empty() {
+            return;
+        }
+        let mut from = self.starts.first().map_or(0, |start| *start as usize - self.first);
+        for (to, end) in to.iter_mut().zip(self.starts.iter().skip(1)) {
+            let until = *end as usize - self.first;
+            *to = sum(from..until);
             from = until;
         }
     }

@@ -24,6 +24,9 @@ const FUSED: usize = 1 << 14;
 /// Room for a result is kept from one time to the next if it has so many entries at most.
 const ROOM: usize = 1 << 12;
 
+/// So much elementwise work is looked for in other such work.
+const POINTS: usize = 64;
+
 /// Where an array is that an operation reads.
 #[derive(Debug, Clone)]
 enum From {
@@ -323,12 +326,14 @@ fn all(arrays: &[Array]) -> Vec<(&Array, bool)> {
     arrays.iter().map(|array| (array, true)).collect()
 }
 
-/// The same arrays with equal operations on equal arrays done once, and without copies; `None`, if an operation cannot be recorded.
+/// The same arrays with equal operations on equal arrays, and elementwise work within other such work, done once, and without
+/// copies; `None`, if an operation cannot be recorded.
 fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
     let nodes = waiting(&arrays.iter().map(|array| (*array, true)).collect::<Vec<_>>());
     // What stands for each array.
     let mut stands: HashMap<usize, Array> = HashMap::new();
     let mut known: HashMap<(String, Vec<usize>), Array> = HashMap::new();
+    let mut points: Vec<(Array, Point)> = Vec::new();
     for node in &nodes {
         let mut sources = Vec::new();
         node.operation.inputs(&mut |read| {
@@ -350,7 +355,14 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
         let array = match same {
             Some(same) => same,
             // Nothing that is left behind is to hold what stands for it.
-            None => Recorded::of(&node.array)?.waiting(sources),
+            None => {
+                let array = Recorded::of(&node.array)?.waiting(sources);
+                let point = array.operation().and_then(|made| made.any().downcast_ref::<Point>().cloned());
+                let shared = point.as_ref().and_then(|point| point.sharing(&points));
+                points.extend(point.filter(Point::is_worth_sharing).map(|point| (array.clone(), point)));
+                points.truncate(POINTS);
+                shared.map_or(array, |point| Array::of(node.array.len(), point))
+            }
         };
         known.extend(key.map(|key| (key, array.clone())));
         stands.insert(node.array.name(), array);

@@ -56,6 +56,8 @@ pub(super) struct Stretches {
     of: Vec<Option<usize>>,
     /// Those that could not be made, or did not hold.
     pub(super) failed: u32,
+    /// How often some were taken out for wider ones.
+    widened: u32,
     /// Whether they serve at the moment.
     on: bool,
 }
@@ -77,6 +79,17 @@ impl Stretches {
         let stretch = self.all.swap_remove(at);
         self.number();
         stretch
+    }
+
+    /// Takes these out, and says which components were done by them.
+    pub(super) fn dissolve(&mut self, those: &BTreeSet<usize>) -> Vec<usize> {
+        self.widened += u32::from(!those.is_empty());
+        those.iter().rev().flat_map(|at| self.remove(*at).components).collect()
+    }
+
+    /// Whether stretches may be taken out for wider ones.
+    pub(super) fn may_widen(&self) -> bool {
+        self.widened < TRIES
     }
 
     fn number(&mut self) {
@@ -441,6 +454,10 @@ Loss = (Y(s) - T(s))^2
         let mut engine = Fast::default();
         let (all, members) = asked(&mut engine, &adjoint.program, &goals, &numbers);
         assert!(members >= 15, "of the components {members} are done as one");
+        // What was recorded later than what stands beside it is done with it.
+        let lists = engine.sessions.iter().flat_map(|kept| &kept.session.stretches.known);
+        let stretches: Vec<usize> = lists.map(|stretches| stretches.all.len()).collect();
+        assert_eq!(stretches, [1]);
         for (at, number) in numbers.iter().enumerate() {
             let (own, _) = asked(&mut Fast::default(), &adjoint.program, &goals, &[*number]);
             for (found, wanted) in all[2 * at..2 * at + 2].iter().zip(&own) {

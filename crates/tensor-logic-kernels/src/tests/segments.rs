@@ -87,7 +87,9 @@ fn segments<T: Number>(precision: Precision) {
             constant,
             folding,
         };
-        close(&forced::<T>(&Array::of(wanted.len(), segments), precision), &wanted, &what);
+        let found = forced::<T>(&Array::of(wanted.len(), segments.clone()), precision);
+        close(&found, &wanted, &what);
+        anywhere(Recorded::of(&Array::of(wanted.len(), segments)).unwrap(), &found, &what);
     }
 }
 

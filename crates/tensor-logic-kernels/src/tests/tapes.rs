@@ -8,8 +8,8 @@ use super::{both, number, stream};
 use crate::schedule::waiting;
 use crate::threads::looked_for;
 use crate::{
-    Array, Binary, Buffer, Code, Fold, Folding, Layout, LnormSlope, Matrices, Normalise, Number, Origin,
-    Point, Pool, Precision, Product, Slabs, Step, Tape, View,
+    Array, Binary, Buffer, Code, Fold, Folding, Grouping, Layout, LnormSlope, Matrices, Normalise, Number,
+    Origin, Point, Pool, Precision, Product, Segments, Slabs, Step, Tape, View,
 };
 use tensor_logic_core::function::Function;
 
@@ -125,7 +125,51 @@ fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize))
         code.push(Code::Binary(if stream.below(2) == 0 { Binary::Multiply } else { Binary::Add }));
         inputs.extend(again);
     }
-    Point { shape: lies.shape(sizes), inputs, code, truth: false }
+    let shape = lies.shape(sizes);
+    let other =
+        known.get(stream.below(2 * known.len() as u64) as usize).and_then(|(array, _)| waiting_point(array));
+    if let Some(other) = other.filter(|other| other.shape == shape && other.code.len() < 40) {
+        // All that another one makes as a part: it is computed once.
+        let count = inputs.len();
+        inputs.extend(other.inputs);
+        code.extend(other.code.into_iter().map(|code| match code {
+            Code::Load(at) => Code::Load(at + count),
+            code => code,
+        }));
+        code.push(Code::Binary(if stream.below(2) == 0 { Binary::Multiply } else { Binary::Add }));
+    }
+    Point { shape, inputs, code, truth: false }
+}
+
+/// The elementwise work that an array waits for.
+fn waiting_point(array: &Array) -> Option<Point> {
+    array.operation()?.any().downcast_ref::<Point>().cloned()
+}
+
+/// Sums of rows by groups, some of them of none.
+fn segments(stream: &mut Stream, array: &Array, (r, c): (usize, usize)) -> Segments {
+    let mut rows: Vec<u32> = (0..2 * r).map(|_| stream.below(r as u64) as u32).collect();
+    if stream.below(3) == 0 {
+        rows = (0..r as u32).collect();
+    }
+    let mut start: Vec<u32> = (1..r).map(|_| stream.below(rows.len() as u64 + 1) as u32).collect();
+    start.extend([0, rows.len() as u32]);
+    start.sort_unstable();
+    let step = match stream.below(3) {
+        0 => Step::Map(Arc::new((0..r).map(|_| stream.below(r as u64) as u32).collect()), c),
+        1 => Step::By(0),
+        _ => Step::By(c),
+    };
+    let number = View { array: array.clone(), offset: c - 1, steps: vec![Step::By(c)] };
+    let slab = View { array: array.clone(), offset: 0, steps: vec![step, Step::By(1)] };
+    Segments {
+        groups: Grouping::new(start, rows),
+        inner: vec![c],
+        numbers: if stream.below(2) == 0 { vec![number] } else { Vec::new() },
+        slabs: vec![slab; 1 + stream.below(2) as usize],
+        constant: 0.5,
+        folding: [Folding::Sum, Folding::Sum, Folding::Larger][stream.below(3) as usize],
+    }
 }
 
 /// One operation more.
@@ -160,6 +204,14 @@ fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made
                 found.map(|(array, _)| array.clone())
             };
             let Some(array) = whole(known) else { return operation(stream, &known[..1], sizes) };
+            if stream.below(2) == 0 {
+                let mut segments = segments(stream, &array, sizes);
+                if segments.folding != Folding::Sum {
+                    (segments.numbers, segments.constant) = (Vec::new(), 1.0);
+                    segments.slabs.truncate(1);
+                }
+                return (Array::of(r * c, segments), Lies::ByRows);
+            }
             let lies =
                 |row, column| Matrices { array: array.clone(), offset: 0, batch: Vec::new(), row, column };
             let (batch, scale) = (Vec::new(), 0.25);
