@@ -152,7 +152,7 @@ fn overflows(
 
 #[test]
 fn what_is_kept_between_evaluations_changes_nothing() {
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let count = common::drawn(150);
     let first = seeded::test_seed();
     let (mut compared, mut overflowed) = (0, 0);
     let mut failures = Vec::new();

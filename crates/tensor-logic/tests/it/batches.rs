@@ -9,6 +9,7 @@ use tensor_logic::auto::Auto;
 use tensor_logic::fast::Fast;
 use tensor_logic::reference::Reference;
 
+use crate::common;
 use crate::common::answers::calculated;
 
 const NAMES: [&str; 5] = ["Ann", "Bob", "Cyd", "Dee", "Eve"];
@@ -118,7 +119,7 @@ fn with_weights(text: &str, weights: &[f64]) -> String {
 
 #[test]
 fn a_batch_is_a_program_of_its_samples() {
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let count = common::drawn(60);
     let first = seeded::test_seed();
     for seed in first..first + count {
         let mut stream = seeded::Family::new("tensor-logic/tests", "batches", seed).stream(0);

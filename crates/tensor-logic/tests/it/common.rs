@@ -16,6 +16,11 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
 }
 
+/// So many drawn programs, unless `CALCULEMUS_PROGRAMS` says another number.
+pub(crate) fn drawn(programs: u64) -> u64 {
+    std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(programs)
+}
+
 /// How many cases the corpus has: a case that is lost is missed.
 const PUBLIC: usize = 73;
 const OWN: usize = 573;

@@ -130,9 +130,10 @@ fn legal(whole: &str, proof: &Proof, known: &mut BTreeSet<String>) {
 /// worlds in which its events are the case, and there is one in every world in which the tuple follows.
 #[test]
 fn proofs_are_the_minimal_sets_of_facts() {
-    let (mut several, mut cut, mut denied) = (0, 0, 0);
+    let (mut several, mut cut, mut denied) = (0_u64, 0, 0_u64);
     let mut known = BTreeSet::new();
-    for item in 0..192 {
+    let count = common::drawn(96);
+    for item in 0..count {
         let kind = item % RULES.len() as u64;
         let mut stream =
             seeded::Family::new("tensor-logic/tests", "explained", seeded::test_seed()).stream(item);
@@ -174,7 +175,7 @@ fn proofs_are_the_minimal_sets_of_facts() {
                         goals[at]
                     );
                 }
-                denied += usize::from(sets.iter().any(|(_, e)| e.keys().any(|key| key.starts_with("not"))));
+                denied += u64::from(sets.iter().any(|(_, e)| e.keys().any(|key| key.starts_with("not"))));
                 if kind >= POSITIVE {
                     continue;
                 }
@@ -192,7 +193,7 @@ fn proofs_are_the_minimal_sets_of_facts() {
                 let weight = |set: &BTreeMap<String, f64>| set.values().product::<f64>();
                 expected.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.len().cmp(&b.len())));
                 cut += usize::from(expected.len() > 5);
-                several += usize::from(expected.len() > 1);
+                several += u64::from(expected.len() > 1);
                 expected.truncate(5);
                 let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
                 assert_eq!(sets.len(), expected.len(), "{name} {}: {sets:?}\n{text}", goals[at]);
@@ -209,7 +210,8 @@ fn proofs_are_the_minimal_sets_of_facts() {
             }
         }
     }
-    assert!(several > 20 && denied > 12, "{several} {cut} {denied}");
+    let few = count / 96;
+    assert!(several > 10 * few && denied > 6 * few, "{several} {cut} {denied}");
 }
 
 /// What is asked carelessly.

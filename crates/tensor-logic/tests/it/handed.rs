@@ -70,7 +70,7 @@ fn program(random: &mut Stream) -> String {
 #[test]
 fn what_rules_derive_is_what_equations_read() {
     let mut random = common::stream("handed");
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let count = common::drawn(400);
     let mut legal = 0;
     for _ in 0..count {
         let text = program(&mut random);

@@ -197,7 +197,7 @@ fn program(stream: &mut Stream) -> String {
 
 #[test]
 fn random_networks_learn_the_same() {
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let count = common::drawn(150);
     let (mut legal, mut fewer, mut merged) = (0, 0, 0);
     let first = seeded::test_seed();
     for seed in first..first + count {
@@ -334,7 +334,7 @@ fn samples(stream: &mut Stream) -> String {
 
 #[test]
 fn random_samples_learn_the_same() {
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let count = common::drawn(200);
     let (mut legal, mut merged) = (0, 0);
     let first = seeded::test_seed();
     for seed in first..first + count {
@@ -384,7 +384,7 @@ fn square(line: &str) -> Option<(String, usize)> {
 /// Programs of all kinds, with some of their arrays as parameters.
 #[test]
 fn random_programs_learn_the_same() {
-    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let count = common::drawn(150);
     let first = seeded::test_seed();
     let (mut legal, mut fewer, mut merged) = (0, 0, 0);
     for seed in first..first + count {

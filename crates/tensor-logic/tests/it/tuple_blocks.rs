@@ -110,11 +110,6 @@ const LAST: &[&str] = &[
     "M(d) avg= H(x, d) G(x, d)",
 ];
 
-/// So many programs, unless `CALCULEMUS_PROGRAMS` says another number.
-fn count(programs: u64) -> u64 {
-    std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(programs)
-}
-
 fn number(stream: &mut Stream) -> f64 {
     stream.below(33) as f64 / 8.0 - 2.0
 }
@@ -207,7 +202,7 @@ fn tensor(program: &Program, name: &str) -> Option<TensorId> {
 fn values_are_those_of_the_whole() {
     let mut stream = common::stream("tuple-blocks");
     let (mut legal, mut apart) = (0, 0);
-    for _ in 0..count(600) {
+    for _ in 0..common::drawn(600) {
         let text = program(&mut stream, false);
         let Ok(program) = analysed(&text) else { continue };
         legal += 1;
@@ -218,14 +213,14 @@ fn values_are_those_of_the_whole() {
         }
         assert_eq!(auto_difference(&program, &wanted), None, "{text}");
     }
-    assert!(2 * legal > count(600) && 2 * apart > legal, "{apart} of {legal} were taken apart");
+    assert!(2 * legal > common::drawn(600) && 2 * apart > legal, "{apart} of {legal} were taken apart");
 }
 
 #[test]
 fn gradients_are_those_of_the_reference() {
     let mut stream = common::stream("tuple-blocks-gradients");
     let mut legal = 0;
-    for _ in 0..count(300) {
+    for _ in 0..common::drawn(300) {
         let text = program(&mut stream, true);
         let Ok(program) = analysed(&text) else { continue };
         let wrt: Vec<TensorId> = (0..program.tensors.len() as u32)
@@ -249,7 +244,7 @@ fn gradients_are_those_of_the_reference() {
             }
         }
     }
-    assert!(2 * legal > count(300), "{legal}");
+    assert!(2 * legal > common::drawn(300), "{legal}");
 }
 
 /// A relation may be learned: it has all tuples of its places, in blocks and out of them.

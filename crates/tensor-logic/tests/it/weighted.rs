@@ -17,11 +17,6 @@ use crate::common;
 use crate::common::answers::calculated;
 use crate::common::engines::{BUDGET, STORAGES, analysed, auto_difference, value_difference, wanted};
 
-/// So many programs, unless `CALCULEMUS_PROGRAMS` says another number.
-fn count(programs: u64) -> u64 {
-    std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(programs)
-}
-
 const CONSTANTS: [&str; 3] = ["A", "B", "C"];
 
 fn constant(stream: &mut Stream) -> &'static str {
@@ -158,7 +153,7 @@ fn what_is_certain_excludes_others_though_nothing_follows_from_it() {
 fn probabilities_are_sums_over_worlds() {
     let mut stream = common::stream("weighted");
     let (mut legal, mut asked) = (0, 0);
-    for _ in 0..count(400) {
+    for _ in 0..common::drawn(200) {
         let text = program(&mut stream, false);
         let Ok(program) = analysed(&text) else { continue };
         legal += 1;
@@ -181,7 +176,10 @@ fn probabilities_are_sums_over_worlds() {
             }
         }
     }
-    assert!(4 * legal > 3 * count(400) && asked as u64 > 8 * legal, "{legal} programs, {asked} values");
+    assert!(
+        4 * legal > 3 * common::drawn(200) && asked as u64 > 8 * legal,
+        "{legal} programs, {asked} values"
+    );
 }
 
 /// The gradient of a scalar by the adjoint program.
@@ -204,7 +202,7 @@ fn by_adjoint(
 fn gradients_are_those_of_dual_numbers() {
     let mut stream = common::stream("weighted-gradients");
     let (mut legal, mut moved) = (0, 0);
-    for nth in 0..count(40) {
+    for nth in 0..common::drawn(40) {
         let text = program(&mut stream, true);
         let Ok(program) = analysed(&text) else { continue };
         let named = |name: &str| {
@@ -233,7 +231,7 @@ fn gradients_are_those_of_dual_numbers() {
             }
         }
     }
-    assert!(2 * legal > count(40) && moved as u64 > 4 * legal, "{legal}, {moved}");
+    assert!(2 * legal > common::drawn(40) && moved as u64 > 4 * legal, "{legal}, {moved}");
 }
 
 fn dual(
@@ -376,7 +374,7 @@ fn kept_proofs_are_those_of_all_that_come_first() {
     ];
     let mut stream = common::stream("kept proofs");
     let mut fewer = 0;
-    for _ in 0..count(200) {
+    for _ in 0..common::drawn(200) {
         let mut text = String::from("V(A) = 0.5\nV(B) = 0.25\n0.5 :: E(A, A)\n");
         for _ in 0..3 + stream.below(4) {
             let weight = pick(&mut stream, &["0.125", "0.25", "0.5", "1"]);
@@ -402,7 +400,7 @@ fn kept_proofs_are_those_of_all_that_come_first() {
             fewer += u64::from(of(kept).zip(all).is_some_and(|(few, all)| few < all));
         }
     }
-    assert!(fewer > count(200) / 2, "{fewer}");
+    assert!(fewer > common::drawn(200) / 2, "{fewer}");
 }
 
 #[test]
