@@ -5,7 +5,7 @@
 //! group by group, and what is looked up by row is kept in that order ([`Grouping`]).
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rayon::prelude::*;
 use training::kernels::{Kernel, fetch_ahead, vectorised};
@@ -27,8 +27,6 @@ pub struct Grouping {
     longest: usize,
     /// Whether the rows stand in their own order.
     in_order: bool,
-    /// The groups, those of fewest rows first.
-    by_length: OnceLock<Vec<u32>>,
     columns: Mutex<Vec<Column>>,
     numbers: Mutex<Vec<Met>>,
 }
@@ -72,15 +70,6 @@ impl Grouping {
     /// The rows of a group.
     fn group(&self, group: usize) -> std::ops::Range<usize> {
         self.start[group] as usize..self.start[group + 1] as usize
-    }
-
-    /// The groups, those of fewest rows first: where one of another length comes next is then foreseen.
-    fn by_length(&self) -> &[u32] {
-        self.by_length.get_or_init(|| {
-            let mut groups: Vec<u32> = (0..self.count() as u32).collect();
-            groups.sort_by_key(|group| self.group(*group as usize).len());
-            groups
-        })
     }
 
     /// A column of the table, in the order of the groups.
@@ -393,10 +382,7 @@ impl<T: Number> Kernel for Sum<'_, T> {
         };
         if let Some(slab) = slab {
             let starts = &grouping.start[groups.start..=groups.end];
-            // Where one group ends and the next begins is hard to foresee.
-            let all = groups == (0..grouping.count()) && end - first <= SHORT * groups.len();
-            let order = if all { grouping.by_length() } else { &[] };
-            let narrow = Narrow { scales: &scales, slab, starts, order, first, constant };
+            let narrow = Narrow { scales: &scales, slab, starts, first, constant };
             if inner <= NARROWEST && grouping.longest <= BLOCK {
                 return match inner {
                     1 => narrow.sums::<1>(to),
@@ -469,15 +455,11 @@ struct Narrow<'a, T: Number> {
     slab: Slab<'a, T>,
     /// Where the rows of the groups of the task begin.
     starts: &'a [u32],
-    /// The order in which the groups are summed, if that is not their own.
-    order: &'a [u32],
     /// The first row of the task.
     first: usize,
     constant: T,
 }
 
-/// Groups of so many rows on average are short.
-const SHORT: usize = 4;
 /// So many columns are few.
 const NARROWEST: usize = 4;
 
@@ -508,13 +490,6 @@ impl<T: Number> Narrow<'_, T> {
             }
             sums
         };
-        for group in self.order {
-            let group = *group as usize;
-            to[group] = sum(self.starts[group] as usize..self.starts[group + 1] as usize);
-        }
-        if !self.order.is_empty() {
-            return;
-        }
         let mut from = self.starts.first().map_or(0, |start| *start as usize - self.first);
         for (to, end) in to.iter_mut().zip(self.starts.iter().skip(1)) {
             let until = *end as usize - self.first;
