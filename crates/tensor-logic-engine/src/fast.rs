@@ -68,7 +68,6 @@ use crate::reference::Reference;
 use crate::walk;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
-use stretch::{FEWEST, Stretches};
 use tuple_blocks::Split;
 
 /// The fast engine.
@@ -549,80 +548,6 @@ impl Session {
         }
         self.made[at] = Some(stamps);
         Ok(true)
-    }
-
-    /// Joins components that were evaluated one behind the other to stretches, where their operations are recorded.
-    fn join(
-        &mut self,
-        stretches: &mut Stretches,
-        evaluated: &[usize],
-        goals: &[TensorId],
-        needed: &BTreeSet<TensorId>,
-    ) {
-        let components = Arc::clone(&self.components);
-        let made = evaluated.iter().filter(|at| !components[**at].equations.is_empty()).count();
-        if !stretches.may_grow() || made < FEWEST {
-            return;
-        }
-        let mut runs: Vec<Vec<(usize, &Component)>> = vec![Vec::new()];
-        // The stretches beside each run.
-        let mut beside: Vec<Vec<usize>> = vec![Vec::new()];
-        for (at, component) in components.iter().enumerate() {
-            // It may read what comes before, which must be there by then.
-            if let Some(within) = stretches.position(at) {
-                if let Some(last) = beside.last_mut().filter(|last| last.last() != Some(&within)) {
-                    last.push(within);
-                }
-                if runs.last().is_some_and(|run| !run.is_empty()) {
-                    runs.push(Vec::new());
-                    beside.push(vec![within]);
-                }
-            }
-            if evaluated.binary_search(&at).is_err() {
-                continue;
-            }
-            // Whether counts are too large is asked of all of them.
-            let counts = |id: &TensorId| self.machine.program.tensor(*id).kind == Kind::Count;
-            let recorded = component.tensors.iter().all(|id| self.machine.is_recorded(*id) && !counts(id));
-            match runs.last_mut() {
-                Some(run) if recorded => run.push((at, component)),
-                // It reads nothing of the others.
-                _ if component.equations.is_empty() => {}
-                _ => {
-                    runs.push(Vec::new());
-                    beside.push(Vec::new());
-                }
-            }
-        }
-        // What stands beside a stretch is to be done with it: then what both compute is computed once. Both are evaluated one by
-        // one before.
-        let wider = stretches.may_widen();
-        let joins = |(run, beside): &(Vec<_>, Vec<usize>)| wider && !run.is_empty() && !beside.is_empty();
-        let (joined, alone): (Vec<_>, Vec<_>) = runs.into_iter().zip(beside).partition(joins);
-        let dissolved: BTreeSet<usize> = joined.into_iter().flat_map(|(_, beside)| beside).collect();
-        for at in stretches.dissolve(&dissolved) {
-            self.made[at] = None;
-        }
-        for (run, _) in alone.into_iter().filter(|(run, _)| run.len() >= FEWEST) {
-            let own = |at: usize| run.iter().any(|(other, _)| *other == at);
-            let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
-            for (at, component) in components.iter().enumerate() {
-                if !own(at) && mine(component, needed) {
-                    read.extend(&self.sources[at]);
-                }
-            }
-            read.extend(self.watches.values());
-            if let Some(stretch) = self.machine.stretch(&run, &|id| read.contains(&id)) {
-                for (at, component) in &run {
-                    self.made[*at] = None;
-                    let inner = component.tensors.iter().filter(|id| !read.contains(id));
-                    inner.for_each(|id| self.machine.forget(*id));
-                }
-                stretches.push(stretch);
-            } else {
-                stretches.failed += 1;
-            }
-        }
     }
 }
 

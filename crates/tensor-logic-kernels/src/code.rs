@@ -5,6 +5,7 @@
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
+use super::functions::Map;
 use super::number::Number;
 use super::space::{Run, Scratch, Source, Space, Tile};
 use tensor_logic_core::ast::Comparison;
@@ -365,21 +366,6 @@ impl<T: Number> Kernel for Unsigned<'_, T> {
     #[inline(always)]
     fn run(self) {
         self.0.iter_mut().for_each(|value| *value += T::ZERO);
-    }
-}
-
-struct Map<'a, T, F> {
-    values: &'a [T],
-    to: &'a mut [T],
-    f: F,
-}
-
-impl<T: Copy, F: Fn(T) -> T> Kernel for Map<'_, T, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| *slot = (self.f)(*value));
     }
 }
 

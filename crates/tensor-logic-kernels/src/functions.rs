@@ -75,10 +75,11 @@ pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bo
     true
 }
 
-struct Map<'a, T, F> {
-    values: &'a [T],
-    to: &'a mut [T],
-    f: F,
+/// A function of every number.
+pub(super) struct Map<'a, T, F> {
+    pub(super) values: &'a [T],
+    pub(super) to: &'a mut [T],
+    pub(super) f: F,
 }
 
 impl<T: Copy, F: Fn(T) -> T> Kernel for Map<'_, T, F> {

@@ -1,21 +1,23 @@
 //! Components one behind the other whose operations are all recorded (`again`), done as one.
 //!
-//! Enter at [`Machine::stretch`] and [`Machine::done_again`]. To look each tensor up, to see whether its record is right, to make
+//! Enter at [`Session::join`] and [`Machine::done_again`]. To look each tensor up, to see whether its record is right, to make
 //! arrays that wait and to find the order in which they are done takes longer than to compute small ones, and comes to the same at
 //! every step of learning. So once all of that was found, the operations of many components are kept in their order
 //! (`kernels::Tape`). What they read from outside is looked up, what somebody outside reads is stored, and what is between
 //! stands nowhere.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::doubt::Doubt;
 use super::machine::{Machine, Stored};
 use super::plan::{self, Source, Stamps};
 use super::records::Input;
 use super::relation::Relation;
+use super::{Session, mine};
 use crate::error::Result;
 use crate::kernels::{Array, Origin, Tape};
-use crate::program::{Component, TensorId};
+use crate::program::{Component, Kind, TensorId};
 
 /// Components whose operations are done as one.
 pub(super) struct Stretch {
@@ -41,7 +43,7 @@ pub(super) struct Stretch {
 }
 
 /// Fewer components are evaluated one by one.
-pub(super) const FEWEST: usize = 2;
+const FEWEST: usize = 2;
 /// After so many stretches that were of no use no further one is made.
 const TRIES: u32 = 4;
 /// So many goals have stretches of their own.
@@ -141,6 +143,83 @@ impl Kept {
     pub(super) fn lengths(&self, goals: &[TensorId]) -> Vec<(TensorId, u64)> {
         let own = self.known.iter().filter(|stretches| stretches.goals == goals);
         own.flat_map(|stretches| &stretches.all).flat_map(|stretch| &stretch.derived).copied().collect()
+    }
+}
+
+/// Components whose operations are recorded, one behind the other.
+#[derive(Default)]
+struct Run<'a> {
+    components: Vec<(usize, &'a Component)>,
+    /// The stretches between which they stand.
+    beside: BTreeSet<usize>,
+}
+
+impl Session {
+    /// Joins components that were evaluated one behind the other to stretches, where their operations are recorded.
+    pub(super) fn join(
+        &mut self,
+        stretches: &mut Stretches,
+        evaluated: &[usize],
+        goals: &[TensorId],
+        needed: &BTreeSet<TensorId>,
+    ) {
+        let components = Arc::clone(&self.components);
+        let made = evaluated.iter().filter(|at| !components[**at].equations.is_empty()).count();
+        if !stretches.may_grow() || made < FEWEST {
+            return;
+        }
+        let mut runs = vec![Run::default()];
+        for (at, component) in components.iter().enumerate() {
+            let Some(run) = runs.last_mut() else { break };
+            // It may read what comes before, which must be there by then.
+            if let Some(within) = stretches.position(at) {
+                run.beside.insert(within);
+                if !run.components.is_empty() {
+                    runs.push(Run { beside: [within].into(), ..Run::default() });
+                }
+                continue;
+            }
+            if evaluated.binary_search(&at).is_err() {
+                continue;
+            }
+            // Whether counts are too large is asked of all of them.
+            let counts = |id: &TensorId| self.machine.program.tensor(*id).kind == Kind::Count;
+            if component.tensors.iter().all(|id| self.machine.is_recorded(*id) && !counts(id)) {
+                run.components.push((at, component));
+            } else if !component.equations.is_empty() {
+                // What has no equations reads nothing of the others.
+                runs.push(Run::default());
+            }
+        }
+        // What stands beside a stretch is to be done with it: then what both compute is computed once. Both are evaluated one by
+        // one before.
+        let wider = stretches.may_widen();
+        let joins = |run: &Run<'_>| wider && !run.components.is_empty() && !run.beside.is_empty();
+        let (joined, alone): (Vec<_>, Vec<_>) = runs.into_iter().partition(joins);
+        let dissolved: BTreeSet<usize> = joined.into_iter().flat_map(|run| run.beside).collect();
+        for at in stretches.dissolve(&dissolved) {
+            self.made[at] = None;
+        }
+        for Run { components: run, .. } in alone.into_iter().filter(|run| run.components.len() >= FEWEST) {
+            let own = |at: usize| run.iter().any(|(other, _)| *other == at);
+            let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
+            for (at, component) in components.iter().enumerate() {
+                if !own(at) && mine(component, needed) {
+                    read.extend(&self.sources[at]);
+                }
+            }
+            read.extend(self.watches.values());
+            if let Some(stretch) = self.machine.stretch(&run, &|id| read.contains(&id)) {
+                for (at, component) in &run {
+                    self.made[*at] = None;
+                    let inner = component.tensors.iter().filter(|id| !read.contains(id));
+                    inner.for_each(|id| self.machine.forget(*id));
+                }
+                stretches.push(stretch);
+            } else {
+                stretches.failed += 1;
+            }
+        }
     }
 }
 
@@ -310,7 +389,7 @@ impl Machine {
         }
         for ((id, relation), array) in stretch.results.iter().zip(results) {
             let stored = match relation {
-                Some(tuples) => Stored::Relation(std::sync::Arc::new(tuples.valued(array.clone()))),
+                Some(tuples) => Stored::Relation(Arc::new(tuples.valued(array.clone()))),
                 None => Stored::Dense(array.clone()),
             };
             self.store(*id, stored);
