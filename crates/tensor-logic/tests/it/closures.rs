@@ -163,7 +163,7 @@ fn closures_and_joins_are_those_of_the_reference() {
     let mut random = common::stream("closures");
     let (mut legal, mut refused, mut drawn) = (0, 0, 0);
     for family in [sums, bests, reaches, paths] {
-        for _ in 0..common::drawn(60) {
+        for _ in 0..common::drawn(150) {
             let text = family(&mut random);
             drawn += 1;
             let Ok(program) = analysed(&text) else { continue };

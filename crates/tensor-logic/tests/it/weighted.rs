@@ -153,7 +153,7 @@ fn what_is_certain_excludes_others_though_nothing_follows_from_it() {
 fn probabilities_are_sums_over_worlds() {
     let mut stream = common::stream("weighted");
     let (mut legal, mut asked) = (0, 0);
-    for _ in 0..common::drawn(200) {
+    for _ in 0..common::drawn(400) {
         let text = program(&mut stream, false);
         let Ok(program) = analysed(&text) else { continue };
         legal += 1;
@@ -177,7 +177,7 @@ fn probabilities_are_sums_over_worlds() {
         }
     }
     assert!(
-        4 * legal > 3 * common::drawn(200) && asked as u64 > 8 * legal,
+        4 * legal > 3 * common::drawn(400) && asked as u64 > 8 * legal,
         "{legal} programs, {asked} values"
     );
 }
