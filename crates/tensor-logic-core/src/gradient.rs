@@ -31,6 +31,7 @@ mod combine;
 mod derivative;
 mod expression;
 mod forms;
+mod products;
 mod proofs;
 mod text;
 

@@ -86,7 +86,7 @@ fn may_be_absent(factor: &Expr) -> bool {
 }
 
 /// The indices of an expression that the scope binds, in the order of the scope.
-fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> {
+pub(super) fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> {
     let mut found = Vec::new();
     for expr in exprs {
         expr_indices(expr, &mut |index| found.push(index));
@@ -126,14 +126,7 @@ impl Builder {
                     self.walk(part, scope, factors, span);
                 }
             }
-            Expr::Product(parts) => {
-                for (at, part) in parts.iter().enumerate() {
-                    let mut factors = factors.clone();
-                    let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
-                    factors.extend(others.map(|(_, other)| other.clone()));
-                    self.walk(part, scope, factors, span);
-                }
-            }
+            Expr::Product(parts) => self.product(parts, scope, &factors, span),
             Expr::Quotient(a, b) => self.quotient(a, b, scope, factors, span),
             Expr::Power(base, exponent) => self.power(base, exponent, scope, factors, span),
             Expr::Reduce(reduce) => self.reduce(reduce, scope, factors),
@@ -211,10 +204,22 @@ impl Builder {
         factors: Vec<Expr>,
         span: Span,
     ) -> Vec<Expr> {
-        let mut indices = free_in(exprs, when, scope);
-        let restricted = self.guarded
+        let indices = free_in(exprs, when, scope);
+        self.collected_over(indices, when.is_some_and(|when| !when.guards.is_empty()), scope, factors, span)
+    }
+
+    /// The same over these indices. What is restricted has entries where something is owed only.
+    pub(super) fn collected_over(
+        &mut self,
+        mut indices: Vec<IndexId>,
+        restricted: bool,
+        scope: &Scope,
+        factors: Vec<Expr>,
+        span: Span,
+    ) -> Vec<Expr> {
+        let restricted = restricted
+            || self.guarded
             || !scope.when.guards.is_empty()
-            || when.is_some_and(|when| !when.guards.is_empty())
             || factors.iter().any(|factor| self.is_of_tuples(factor));
         if restricted {
             // A tuple's values stand together where what tuples bind comes first.
@@ -228,7 +233,7 @@ impl Builder {
     }
 
     /// The indices that tuples of the program's own relations bind, in guards or as factors.
-    fn bound_by_tuples(&self, scope: &Scope, factors: &[Expr]) -> BTreeSet<IndexId> {
+    pub(super) fn bound_by_tuples(&self, scope: &Scope, factors: &[Expr]) -> BTreeSet<IndexId> {
         let mut bound = BTreeSet::new();
         let mut visit = |read: &Read| {
             let own = (read.tensor.0 as usize) < self.own;

@@ -415,6 +415,77 @@ fn random_gradients_are_those_of_dual_numbers() {
     assert!(slow.len() as u64 * 50 <= count.max(50), "too slow: {slow:?}");
 }
 
+/// A layer over tuples: a product of a relation and of elements with summed indices in common, in a function or not, of which
+/// both sides, one side or a square reference of the relation stands there, declared or not.
+fn layer(stream: &mut seeded::Stream) -> String {
+    let mut choose = |of: &[&str]| of[stream.below(of.len() as u64) as usize].to_owned();
+    let sizes = choose(&[
+        "x, y : 4\nd : 3\ne : 2",
+        "x, y : 3\nd : 1\ne : 4",
+        "x, y : 5\nd, e : 2",
+        "x, y : 4\nd, e : 0",
+    ]);
+    let relation = choose(&[
+        "S(0, 1); S(1, 2); S(1, 0); S(2, 2)",
+        "S(0, 1) = 2; S(1, 1) = -0.5; S(2, 0) = 0",
+        "S(0, 9); S(1, 1)",
+        "S(x, y) <- x < y",
+    ]);
+    let read =
+        choose(&["S(x, y)", "S(x, y)", "S[x, y]", "S(x, y) S(y, x)", "S(x, y) S(x, z)", "S(y, x) | x != y"]);
+    let dense = choose(&[
+        "X[y, d] W[d, e]",
+        "X[y, d] W[d, e]",
+        "X[y, d] V[d] U[y, e]",
+        "X[y, d] X[x, d] W[d, e]",
+        "X[y, d] W[d, e] V[d]",
+        "X[y, d] X[y, d] W[d, e]",
+        "X[y+1, d] W[d, e]",
+        "X[y, d] A[d, y, e]",
+        "X[y, d] W[d, e] X[x, e]",
+    ]);
+    let (body, guard) = read.split_once(" | ").map_or((read.as_str(), ""), |(body, guard)| (body, guard));
+    let guard = if guard.is_empty() { String::new() } else { format!(" | {guard}") };
+    let product = if choose(&["before", "after"]) == "before" {
+        format!("{body} {dense}")
+    } else {
+        format!("{dense} {body}")
+    };
+    let head = choose(&["H[x, e] = ", "H(x, e) = ", "H[x, e] += ", "H[e] = ", "H[x, e] = 2 "]);
+    let function = choose(&["", "tanh", "sig", "relu"]);
+    let whole = if function.is_empty() {
+        format!("{product}{guard}")
+    } else {
+        format!("{function}({product}{guard})")
+    };
+    let arrays = "X[y, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)\nV[d] ~ normal(0, 1)\nU[y, e] ~ normal(0, 1)\nA[d, y, e] ~ normal(0, 1)";
+    let read = if head.contains('(') {
+        "H(x, e)"
+    } else if head.contains('x') {
+        "H[x, e]"
+    } else {
+        "H[e]"
+    };
+    format!("{sizes}\n{relation}\n{arrays}\n{head}{whole}\nLoss = {read}^2 + 0.3 {read}\nLoss?")
+}
+
+/// Two factors that begin with the same sum have it computed once (`gradient/products.rs`).
+#[test]
+fn products_over_tuples_have_the_gradients_of_dual_numbers() {
+    let (mut same, first) = (0, seeded::test_seed());
+    for seed in first..first + common::drawn(120) {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "layers", seed).stream(0);
+        let text = layer(&mut stream);
+        let storage = STORAGES[stream.below(STORAGES.len() as u64) as usize];
+        match outcome(&text, storage) {
+            Outcome::Same => same += 1,
+            Outcome::Nothing | Outcome::Rounding(_) => {}
+            other => panic!("seed {seed}, {storage:?}\n{text}\n{other:?}"),
+        }
+    }
+    assert!(same > 60, "{same} layers have gradients");
+}
+
 /// A guard with indices of its own asks whether there are any values of these: printed as a factor it was summed over them.
 #[test]
 fn guards_with_indices_of_their_own_are_printed_as_guards() {
