@@ -119,7 +119,21 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     fn fused(self) -> Self {
         self
     }
+
+    /// With the numbers in it that it reads of these arrays, one for all of its entries; the bits of the results are the same.
+    #[must_use]
+    fn with_numbers(self, _: Known<'_>) -> Self {
+        self
+    }
+
+    /// Whether it is known to make the same of the same arrays.
+    fn is_same(&self, _: &Self) -> bool {
+        false
+    }
 }
+
+/// The number at a place of an array, where that stays the same.
+pub(super) type Known<'a> = &'a dyn Fn(&Array, usize) -> Option<f64>;
 
 /// The same in numbers of the type that a run computes with.
 pub(super) trait Operation: fmt::Debug + Send + Sync {
@@ -140,6 +154,8 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn copies(&self) -> bool;
     fn may_be_truths(&self) -> bool;
     fn fused(self: Box<Self>) -> Box<dyn Operation>;
+    fn with_numbers(self: Box<Self>, known: Known<'_>) -> Box<dyn Operation>;
+    fn is_same(&self, other: &dyn Operation) -> bool;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
 }
@@ -227,6 +243,14 @@ impl<O: Typed> Operation for O {
 
     fn fused(self: Box<Self>) -> Box<dyn Operation> {
         Box::new(Typed::fused(*self))
+    }
+
+    fn with_numbers(self: Box<Self>, known: Known<'_>) -> Box<dyn Operation> {
+        Box::new(Typed::with_numbers(*self, known))
+    }
+
+    fn is_same(&self, other: &dyn Operation) -> bool {
+        other.any().downcast_ref::<O>().is_some_and(|other| Typed::is_same(self, other))
     }
 
     fn any(&self) -> &dyn Any {

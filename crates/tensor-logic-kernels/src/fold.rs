@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Along, Array, Typed, View, Ways, cut, even_steps, known_or};
+use super::array::{Along, Array, Known, Typed, View, Ways, cut, even_steps, known_or};
 use super::code::Evaluator;
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::Point;
@@ -224,6 +224,16 @@ impl Typed for Fold {
         }
         let fused = Fold { point: self.point.taken_in(false), ..self };
         if fused.spaces().order() == order { fused } else { self }
+    }
+
+    fn with_numbers(self, known: Known<'_>) -> Fold {
+        let order = self.spaces().order();
+        let with = Fold { point: self.point.clone().by_numbers(known), ..self };
+        if with.spaces().order() == order { with } else { self }
+    }
+
+    fn is_same(&self, other: &Fold) -> bool {
+        (self.kept, self.folding) == (other.kept, other.folding) && Typed::is_same(&self.point, &other.point)
     }
 
     fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {

@@ -88,7 +88,7 @@ impl Point {
     }
 
     /// The operation by this program, with the inputs that it reads.
-    fn without_idle_inputs(self, mut code: Vec<Code>) -> Point {
+    pub(super) fn without_idle_inputs(self, mut code: Vec<Code>) -> Point {
         let mut stays: Vec<Option<usize>> = vec![None; self.inputs.len()];
         let mut inputs = Vec::new();
         for code in &mut code {
@@ -195,7 +195,7 @@ impl View {
 }
 
 /// Whether two steps of programs do the same to the same.
-fn is_same(a: &Code, b: &Code) -> bool {
+pub(super) fn is_same(a: &Code, b: &Code) -> bool {
     match (a, b) {
         (Code::Load(a), Code::Load(b)) => a == b,
         (Code::Number(a), Code::Number(b)) => a.to_bits() == b.to_bits(),
@@ -204,6 +204,7 @@ fn is_same(a: &Code, b: &Code) -> bool {
         (Code::Call(Function::User(_), _), _) => false,
         (Code::Call(a, _), Code::Call(b, _)) => discriminant(a) == discriminant(b),
         (Code::Binary(a), Code::Binary(b)) => a == b,
+        (Code::Keep(a), Code::Keep(b)) | (Code::Kept(a), Code::Kept(b)) => a == b,
         _ => false,
     }
 }

@@ -22,6 +22,7 @@ pub struct Readme;
 
 mod array;
 mod code;
+mod constants;
 mod fold;
 mod force;
 mod functions;

@@ -251,6 +251,15 @@ impl Buffer {
         }
     }
 
+    /// One of its entries.
+    pub(super) fn number(&self, at: usize) -> Option<f64> {
+        match self {
+            Buffer::Numbers(Numbers::Double(values)) => values.get(at).copied(),
+            Buffer::Numbers(Numbers::Single(values)) => values.get(at).copied().map(f64::from),
+            Buffer::Truths(values) => values.get(at).map(|value| f64::from(u8::from(*value))),
+        }
+    }
+
     /// Its entries as numbers of a type.
     pub fn numbers<T: Number>(&self) -> Vec<T> {
         match self {

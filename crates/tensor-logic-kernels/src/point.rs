@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 use training::kernels::vectorised;
 
-use super::array::{Along, Array, Step, Typed, View, Ways, cut, even_steps, known_or, visit_views};
+use super::array::{Along, Array, Known, Step, Typed, View, Ways, cut, even_steps, known_or, visit_views};
 use super::code::{Binary, Code, Evaluator, Unsigned};
+use super::lean;
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Source, Space, TILE, buffers};
 use super::threads::shared;
@@ -121,6 +122,22 @@ impl Typed for Point {
 
     fn fused(self) -> Point {
         self.taken_in(true).lean()
+    }
+
+    fn with_numbers(self, known: Known<'_>) -> Point {
+        self.by_numbers(known)
+    }
+
+    fn is_same(&self, other: &Point) -> bool {
+        let inputs = self.inputs.len() == other.inputs.len() && {
+            let mut pairs = self.inputs.iter().zip(&other.inputs);
+            pairs.all(|(own, other)| own.is_same(other))
+        };
+        let code = self.code.len() == other.code.len() && {
+            let mut pairs = self.code.iter().zip(&other.code);
+            pairs.all(|(own, other)| lean::is_same(own, other))
+        };
+        inputs && code && self.shape == other.shape && self.truth == other.truth
     }
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, clean: bool, pool: &Pool) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use tensor_logic_core::engine::Numbers;
 
-use super::array::{Along, Array, Operation, Ways};
+use super::array::{Along, Array, Known, Operation, Ways};
 use super::number::{Buffer, Number, Pool, Precision};
 
 /// An operation whose arrays are put in before it is done.
@@ -126,9 +126,10 @@ impl Recorded {
         Array::waits(self.len, self.on(arrays).into())
     }
 
-    /// The same, with the elementwise work in it that makes those of the arrays that nobody else holds.
-    pub(super) fn fused(&self, arrays: impl IntoIterator<Item = Array>) -> Array {
-        Array::waits(self.len, self.on(arrays).fused().into())
+    /// The same, with the numbers in it that stay the same, and with the work in it that makes those of the arrays that nobody
+    /// else holds.
+    pub(super) fn fused(&self, arrays: impl IntoIterator<Item = Array>, known: Known<'_>) -> Array {
+        Array::waits(self.len, self.on(arrays).with_numbers(known).fused().into())
     }
 
     fn on(&self, arrays: impl IntoIterator<Item = Array>) -> Box<dyn Operation> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use rayon::prelude::*;
 use training::kernels::{Kernel, fetch_ahead, vectorised};
 
-use super::array::{Array, Step, Typed, View, Ways, WeakArray, known_or, visit_views};
+use super::array::{Array, Known, Step, Typed, View, Ways, WeakArray, known_or, visit_views};
 use super::fold::Folding;
 use super::number::{Buffer, Number, Pool, volume};
 use super::space::{Few, buffers};
@@ -55,6 +55,16 @@ impl Grouping {
         let in_order = rows.iter().enumerate().all(|(at, row)| at == *row as usize);
         let longest = start.windows(2).map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0);
         Arc::new(Grouping { start, rows, longest, in_order, ..Grouping::default() })
+    }
+
+    /// As many groups of the same sizes, of other rows.
+    #[cfg(test)]
+    pub(super) fn turned(&self) -> Arc<Grouping> {
+        Grouping::new(self.start.clone(), self.rows.iter().rev().copied().collect())
+    }
+
+    fn is_same(self: &Arc<Grouping>, other: &Arc<Grouping>) -> bool {
+        Arc::ptr_eq(self, other) || (self.start == other.start && self.rows == other.rows)
     }
 
     /// How many groups there are.
@@ -232,6 +242,34 @@ impl Typed for Segments {
         Some(Box::new(self.columns()))
     }
 
+    fn fused(self) -> Segments {
+        self.put_at_once().unwrap_or(self)
+    }
+
+    fn with_numbers(mut self, known: Known<'_>) -> Segments {
+        // The numbers of a row are multiplied in their order: the first of them may be what all rows begin with.
+        while let Some(view) = self.numbers.first()
+            && matches!(view.steps.first(), Some(Step::By(0)))
+            && let Some(number) = known(&view.array, view.offset)
+            && (self.constant == 1.0 || number == 1.0)
+            && self.numbers.len() + self.slabs.len() > 1
+        {
+            self.constant *= number;
+            self.numbers.remove(0);
+        }
+        self
+    }
+
+    fn is_same(&self, other: &Segments) -> bool {
+        let views = self.views().count() == other.views().count()
+            && self.numbers.len() == other.numbers.len()
+            && self.views().zip(other.views()).all(|(own, other)| own.is_same(other));
+        views
+            && (&self.inner, self.folding) == (&other.inner, other.folding)
+            && self.constant.to_bits() == other.constant.to_bits()
+            && self.groups.is_same(&other.groups)
+    }
+
     fn is_free(&self) -> bool {
         // Numbers that are given are looked up once for many rows: then they are asked for by their arrays.
         self.folding == Folding::Sum && !self.is_shared()
@@ -254,6 +292,37 @@ impl Typed for Segments {
 type Columns = Few<Option<Arc<Vec<u32>>>>;
 
 impl Segments {
+    /// Where this puts the sums of other groups elsewhere: those sums where they belong. The bits are the same.
+    fn put_at_once(&self) -> Option<Segments> {
+        let width = volume(&self.inner);
+        let ([view], true) = (self.slabs.as_slice(), self.numbers.is_empty()) else { return None };
+        let puts = self.folding == Folding::Sum && self.constant == 1.0 && self.groups.longest <= 1;
+        let in_order = View { steps: view.steps.get(1..)?.to_vec(), ..view.clone() }.in_order(&self.inner);
+        if !puts || !in_order || width == 0 {
+            return None;
+        }
+        let sums = view.array.own::<Segments>()?;
+        if sums.folding != Folding::Sum || volume(&sums.inner) != width {
+            return None;
+        }
+        let step = view.steps.first()?;
+        let (mut start, mut rows) = (vec![0], Vec::new());
+        for group in 0..self.groups.count() {
+            for nth in self.groups.group(group) {
+                let place = view.offset + step.offset(self.groups.rows[nth] as usize);
+                let from = place / width;
+                if place % width != 0 || from >= sums.groups.count() {
+                    return None;
+                }
+                rows.extend_from_slice(&sums.groups.rows[sums.groups.group(from)]);
+            }
+            start.push(u32::try_from(rows.len()).ok()?);
+        }
+        // A sum that several of them take is not taken anew for each.
+        let groups = (rows.len() <= sums.groups.rows.len()).then(|| Grouping::new(start, rows))?;
+        Some(Segments { groups, inner: self.inner.clone(), ..sums })
+    }
+
     fn views(&self) -> impl Iterator<Item = &View> {
         self.numbers.iter().chain(&self.slabs)
     }

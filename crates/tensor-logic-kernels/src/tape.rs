@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::array::Array;
+use super::array::{Array, Known};
 use super::number::{Buffer, Number, Pool, Precision};
 use super::point::Point;
 use super::recorded::Recorded;
@@ -89,13 +89,17 @@ impl Tape {
         let merged = without_common_subexpressions(asked)?;
         let same = computed_once(&waiting(&all(&merged)), &origin);
         Array::force_all(&all(&same), precision, pool);
-        let arrays = fused(&merged)?;
-        let arrays = all(&arrays);
-        let arrays = arrays.as_slice();
         let origin = |array: &Array| match same.iter().any(|other| other.same(array)) {
             true => Some(Origin::Fixed),
             false => origin(array),
         };
+        let known = |array: &Array, at: usize| match origin(array)? {
+            Origin::Fixed => array.done()?.number(at),
+            Origin::Given(_) => None,
+        };
+        let arrays = fused(&merged, &known)?;
+        let arrays = all(&arrays);
+        let arrays = arrays.as_slice();
         let nodes = waiting(arrays);
         let units = units(&nodes);
         let from = |array: &Array| -> Option<From> {
@@ -333,6 +337,7 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
     // What stands for each array.
     let mut stands: HashMap<usize, Array> = HashMap::new();
     let mut known: HashMap<(String, Vec<usize>), Array> = HashMap::new();
+    let mut others: HashMap<Vec<usize>, Vec<Array>> = HashMap::new();
     let mut points: Vec<(Array, Point)> = Vec::new();
     for node in &nodes {
         let mut sources = Vec::new();
@@ -346,22 +351,36 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
             stands.insert(node.array.name(), from.clone());
             continue;
         }
-        // Others may hold maps as long as an array.
-        let key = node.operation.is_even().then(|| {
-            let names = sources.iter().map(Array::name).collect();
-            (format!("{:?}", node.operation), names)
-        });
+        // Others may hold maps as long as an array: these are compared where the arrays are the same.
+        let names: Vec<usize> = sources.iter().map(Array::name).collect();
+        let even = node.operation.is_even();
+        let key = even.then(|| (format!("{:?}", node.operation), names.clone()));
         let same = key.as_ref().and_then(|key| known.get(key)).cloned();
         let array = match same {
             Some(same) => same,
             // Nothing that is left behind is to hold what stands for it.
             None => {
                 let array = Recorded::of(&node.array)?.waiting(sources);
-                let point = array.operation().and_then(|made| made.any().downcast_ref::<Point>().cloned());
-                let shared = point.as_ref().and_then(|point| point.sharing(&points));
-                points.extend(point.filter(Point::is_worth_sharing).map(|point| (array.clone(), point)));
-                points.truncate(POINTS);
-                shared.map_or(array, |point| Array::of(node.array.len(), point))
+                let operation = array.operation();
+                let alike = |other: &&Array| match (&operation, other.operation()) {
+                    (Some(own), Some(other)) => own.is_same(&*other),
+                    _ => false,
+                };
+                let before = others.entry(names).or_default();
+                match before.iter().find(alike).filter(|_| !even).cloned() {
+                    Some(same) => same,
+                    None => {
+                        let point = operation.and_then(|made| made.any().downcast_ref::<Point>().cloned());
+                        let shared = point.as_ref().and_then(|point| point.sharing(&points));
+                        points.extend(
+                            point.filter(Point::is_worth_sharing).map(|point| (array.clone(), point)),
+                        );
+                        points.truncate(POINTS);
+                        let array = shared.map_or(array, |point| Array::of(node.array.len(), point));
+                        before.extend((!even).then(|| array.clone()));
+                        array
+                    }
+                }
             }
         };
         known.extend(key.map(|key| (key, array.clone())));
@@ -370,9 +389,10 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
     Some(arrays.iter().map(|array| stands.get(&array.name()).unwrap_or(array).clone()).collect())
 }
 
-/// The same arrays, where elementwise work of few results that one operation reads is part of that one: to begin an
-/// operation takes as long as some hundred results do. `None`, if an operation cannot be recorded.
-fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
+/// The same arrays, where work of few results that one operation reads is part of that one, if it is elementwise or both put
+/// sums somewhere, and numbers that stay the same are part of what is done with them: to begin an operation takes as long as
+/// some hundred results do. `None`, if an operation cannot be recorded.
+fn fused(arrays: &[Array], known: Known<'_>) -> Option<Vec<Array>> {
     let nodes = waiting(&all(arrays));
     // Each reader once, however often it reads.
     let mut readers = vec![0; nodes.len()];
@@ -397,7 +417,7 @@ fn fused(arrays: &[Array]) -> Option<Vec<Array>> {
                 stands[*at] = None;
             }
         }
-        stands.push(Some(Recorded::of(&node.array)?.fused(sources)));
+        stands.push(Some(Recorded::of(&node.array)?.fused(sources, known)));
     }
     let own =
         |(array, at): (&Array, &Option<usize>)| at.and_then(|at| stands[at].clone()).unwrap_or(array.clone());

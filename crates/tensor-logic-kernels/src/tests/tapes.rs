@@ -101,6 +101,24 @@ fn point(stream: &mut Stream, known: &[Made], lies: Lies, sizes: (usize, usize))
             _ => code.push(Code::Binary(Binary::Add)),
         }
     }
+    if stream.below(5) == 0 {
+        // A number that stays the same, with which nothing or something is done.
+        let one = Array::doubles(vec![7.0, [1.0, 1.0, 0.75, -0.0, 2.0, f64::NAN][stream.below(6) as usize]]);
+        inputs.push(View {
+            array: one,
+            offset: 1,
+            steps: lies.shape(sizes).iter().map(|_| Step::By(0)).collect(),
+        });
+        let load = Code::Load(inputs.len() - 1);
+        let binary = [Binary::Multiply, Binary::Multiply, Binary::Divide, Binary::Add, Binary::Power]
+            [stream.below(5) as usize];
+        match stream.below(2) {
+            0 => code.insert(0, load),
+            _ => code.push(load),
+        }
+        code.push(Code::Binary(binary));
+    }
+    let count = inputs.len();
     match stream.below(6) {
         0 => code.push(Code::Call(Function::Tanh, 1)),
         1 => code.push(Code::Negate),
@@ -160,22 +178,81 @@ fn segments(stream: &mut Stream, array: &Array, (r, c): (usize, usize)) -> Segme
         1 => Step::By(0),
         _ => Step::By(c),
     };
-    let number = View { array: array.clone(), offset: c - 1, steps: vec![Step::By(c)] };
+    let mut number = View { array: array.clone(), offset: c - 1, steps: vec![Step::By(c)] };
+    if stream.below(3) == 0 {
+        let same = [1.0, 1.0, 0.3][stream.below(3) as usize];
+        number = View { array: Array::doubles(vec![same]), offset: 0, steps: vec![Step::By(0)] };
+    }
     let slab = View { array: array.clone(), offset: 0, steps: vec![step, Step::By(1)] };
     Segments {
         groups: Grouping::new(start, rows),
         inner: vec![c],
-        numbers: if stream.below(2) == 0 { vec![number] } else { Vec::new() },
+        numbers: if stream.below(2) == 0 { vec![number; 1 + stream.below(2) as usize] } else { Vec::new() },
         slabs: vec![slab; 1 + stream.below(2) as usize],
-        constant: 0.5,
+        constant: [0.7, 1.0][stream.below(2) as usize],
         folding: [Folding::Sum, Folding::Sum, Folding::Larger][stream.below(3) as usize],
     }
+}
+
+/// Rows put elsewhere, each at most once if that is not asked otherwise, as sums of one row or none.
+fn put(stream: &mut Stream, array: &Array, (r, c): (usize, usize)) -> Array {
+    let order: Vec<u32> = stream.permutation(r as u32);
+    let often = stream.below(4) == 0;
+    let rows: Vec<u32> = order.into_iter().map(|row| if often { 0 } else { row }).collect();
+    let (mut start, mut end) = (vec![0], 0);
+    for _ in 0..r {
+        end += u32::from(stream.below(5) > 0);
+        start.push(end);
+    }
+    let rows = rows[..end as usize].to_vec();
+    let step = match stream.below(2) {
+        0 => Step::By(c),
+        _ => Step::Map(Arc::new((0..r as u32).rev().collect()), c),
+    };
+    let slabs = vec![View { array: array.clone(), offset: 0, steps: vec![step, Step::By(1)] }];
+    let groups = Grouping::new(start, rows);
+    let (inner, numbers, folding) = (vec![c], Vec::new(), Folding::Sum);
+    let constant = [1.0, 1.0, 0.7][stream.below(3) as usize];
+    Array::of(r * c, Segments { groups, inner, numbers, slabs, constant, folding })
+}
+
+/// The same once more, with maps of its own, or almost the same.
+fn again(stream: &mut Stream, array: &Array) -> Option<Array> {
+    let other = stream.below(3) == 0;
+    let own = |view: &mut View| {
+        for step in &mut view.steps {
+            if let Step::Map(map, _) = step {
+                *map = Arc::new(map.to_vec());
+            }
+        }
+    };
+    let operation = array.operation()?;
+    if let Some(mut fold) = operation.any().downcast_ref::<Fold>().cloned() {
+        fold.point.inputs.iter_mut().for_each(own);
+        if other {
+            fold.folding = if fold.folding == Folding::Sum { Folding::Larger } else { Folding::Sum };
+        }
+        return Some(Array::of(array.len(), fold));
+    }
+    if let Some(mut segments) = operation.any().downcast_ref::<Segments>().cloned() {
+        segments.slabs.iter_mut().for_each(own);
+        if other && stream.below(2) == 0 && segments.folding == Folding::Sum {
+            segments.constant = 0.9;
+        } else if other {
+            segments.groups = segments.groups.turned();
+        }
+        return Some(Array::of(array.len(), segments));
+    }
+    let mut point = waiting_point(array)?;
+    point.inputs.iter_mut().for_each(own);
+    point.code.extend(other.then_some(Code::Negate));
+    Some(Array::of(array.len(), point))
 }
 
 /// One operation more.
 fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made {
     let (r, c) = sizes;
-    match stream.below(12) {
+    match stream.below(13) {
         0 => {
             let (x, y) =
                 (point(stream, known, Lies::ByRows, sizes), point(stream, known, Lies::ByRows, sizes));
@@ -210,7 +287,9 @@ fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made
                     (segments.numbers, segments.constant) = (Vec::new(), 1.0);
                     segments.slabs.truncate(1);
                 }
-                return (Array::of(r * c, segments), Lies::ByRows);
+                let sums = Array::of(r * c, segments);
+                let sums = if stream.below(2) == 0 { put(stream, &sums, sizes) } else { sums };
+                return (sums, Lies::ByRows);
             }
             let lies =
                 |row, column| Matrices { array: array.clone(), offset: 0, batch: Vec::new(), row, column };
@@ -232,6 +311,11 @@ fn operation(stream: &mut Stream, known: &[Made], sizes: (usize, usize)) -> Made
             }
             let view = View { array, offset: 0, steps: vec![Step::Map(order, 1)] };
             (Array::of(len as usize, Point::of(vec![len as usize], view)), lies)
+        }
+        7 => {
+            // One of them as it is, by itself.
+            let (array, lies) = &known[stream.below(known.len() as u64) as usize];
+            (again(stream, array).unwrap_or_else(|| array.clone()), *lies)
         }
         _ => {
             // As the last one half the time: what reads as it was written is taken in most.
@@ -362,4 +446,42 @@ fn shared<T: Number>(precision: Precision) {
 #[test]
 fn what_several_threads_share_has_the_bits_of_one() {
     both(shared::<f64>, shared::<f32>);
+}
+
+/// Sums and folds that look maps up are compared by what the maps say.
+#[test]
+fn equal_sums_are_done_once_and_others_are_not() {
+    let pool = Arc::new(Pool::default());
+    let given = Array::given(f64::buffer(vec![1.0, 2.0, 4.0, 8.0]));
+    let view = |map: [u32; 4]| {
+        let steps = vec![Step::Map(Arc::new(map.to_vec()), 1)];
+        View { array: given.clone(), offset: 0, steps }
+    };
+    let sums = |map, rows: [u32; 4], constant| {
+        let groups = Grouping::new(vec![0, 1, 4], rows.to_vec());
+        let slabs = vec![View { steps: [view(map).steps, vec![Step::By(1)]].concat(), ..view(map) }];
+        let (inner, numbers, folding) = (vec![1], Vec::new(), Folding::Sum);
+        Array::of(2, Segments { groups, inner, numbers, slabs, constant, folding })
+    };
+    let fold = |map, folding| Array::of(1, Fold { point: Point::of(vec![4], view(map)), kept: 0, folding });
+    let origin = |array: &Array| array.same(&given).then_some(Origin::Given(0));
+    let (rows, map) = ([0, 1, 2, 3], [3, 1, 1, 0]);
+    let all = [
+        (sums(map, rows, 1.0), vec![8.0, 5.0]),
+        (sums(map, rows, 1.0), vec![8.0, 5.0]),
+        (sums(map, [1, 0, 2, 3], 1.0), vec![2.0, 11.0]),
+        (sums([0, 1, 2, 3], rows, 1.0), vec![1.0, 14.0]),
+        (sums(map, rows, 0.5), vec![4.0, 2.5]),
+        (fold(map, Folding::Sum), vec![13.0]),
+        (fold(map, Folding::Sum), vec![13.0]),
+        (fold(map, Folding::Larger), vec![8.0]),
+        (fold([0, 1, 1, 0], Folding::Sum), vec![6.0]),
+    ];
+    let asked: Vec<&Array> = all.iter().map(|(array, _)| array).collect();
+    let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
+    assert_eq!(tape.operations(), 7);
+    let made = tape.run(std::slice::from_ref(&given), Precision::Double, &pool);
+    for (made, (_, wanted)) in made.iter().zip(&all) {
+        assert_eq!(made.done().unwrap().numbers::<f64>(), *wanted);
+    }
 }
