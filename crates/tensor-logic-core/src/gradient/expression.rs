@@ -179,10 +179,11 @@ impl Builder {
                 self.walk(base, scope, along, span);
             }
         }
-        if self.depends(exponent) {
+        // 0^n is 0 for all n near a positive one.
+        let nothing = matches!(base, Expr::Number(n) if *n == 0.0);
+        if self.depends(exponent) && !nothing {
             let log =
                 Call { function: Function::Log, arguments: vec![base.clone()], when: When::default(), span };
-            // 0^n is 0 for all n near a positive one.
             let not_zero = Guard::Compare(Comparison::NotEqual, base.clone(), Expr::Number(0.0));
             let mut along = factors;
             along.push(Expr::Power(Box::new(base.clone()), Box::new(exponent.clone())));

@@ -472,7 +472,20 @@ impl<'c> Draft<'c> {
     /// pairs and asking of each whether it holds. The equation itself stays to be asked.
     fn solved(&mut self, left: &IndexFn, right: &IndexFn) {
         let difference = IndexFn::Subtract(Box::new(left.clone()), Box::new(right.clone()));
-        let Some((terms, constant)) = linear(&difference) else { return };
+        let Some((terms, constant)) = linear(&difference) else {
+            // `y = x / 2` says what y is.
+            for (own, other) in [(left, right), (right, left)] {
+                let IndexFn::Index(index) = own else { continue };
+                let (Some((arguments, function)), result) = (self.closure(other), self.variable(*index))
+                else {
+                    continue;
+                };
+                if !arguments.contains(&result) {
+                    self.literals.push(Literal::Compute { result, arguments, function });
+                }
+            }
+            return;
+        };
         let indices: Vec<IndexId> = terms.iter().map(|(index, _)| *index).collect();
         for (index, _) in terms.iter().filter(|(_, coefficient)| *coefficient != 0) {
             let others: Vec<IndexId> = indices.iter().copied().filter(|other| other != index).collect();

@@ -1,31 +1,29 @@
 //! What comparisons admit: for each row of a table the values of a further index.
 
-use super::condition::{Condition, distinct};
-use super::machine::Machine;
+use super::condition::{Condition, comparison, distinct};
+use super::machine::{Machine, indices_of};
 use super::notes::Found;
 use super::rows::Rows;
 use super::support::{SHARE, SMALL, Search};
 use crate::ast::Comparison;
 use crate::error::Result;
+use crate::function::Function;
 use crate::linear::linear;
-use crate::program::{Guard, IndexFn, IndexId};
+use crate::program::{Expr, Guard, IndexFn, IndexId};
 use crate::value::{Const, Domain};
 
 impl Machine {
     /// Lists what comparisons of indices admit, where that is little.
     pub(super) fn propose<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
-        let waiting: Vec<usize> = (0..search.conditions.len())
-            .filter(|at| !search.done[*at])
-            .filter(|at| {
-                matches!(search.conditions[*at], Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..)))
-            })
+        let waiting: Vec<Compared> = search
+            .conditions
+            .iter()
+            .zip(&search.done)
+            .filter(|(_, done)| !**done)
+            .flat_map(|(condition, _)| compared(*condition))
             .collect();
-        let mut open: Vec<IndexId> = Vec::new();
-        for at in &waiting {
-            let unbound = search.conditions[*at].indices().into_iter().filter(|index| !search.bound(*index));
-            open.extend(unbound);
-        }
-        let open = distinct(open);
+        let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), indices_of(b)].concat());
+        let open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
         if open.is_empty() {
             return Ok(());
         }
@@ -62,7 +60,7 @@ impl Machine {
     fn proposals(
         &self,
         search: &Search<'_, '_>,
-        waiting: &[usize],
+        waiting: &[Compared],
         rows: &Rows,
         index: IndexId,
     ) -> Vec<Proposal> {
@@ -75,56 +73,202 @@ impl Machine {
         let mut proposals = vec![Proposal { from: 0, to: size - 1, step: 1 }; rows.len];
         let Some(from) = from else { return proposals };
         let known = |other: IndexId| rows.binds(other) || search.context.fixed(other).is_some();
-        for at in waiting {
-            let Condition::Guard(guard) = search.conditions[*at] else { continue };
-            let (sign, a, b) = match guard {
-                Guard::CompareIndex(sign, a, b) => (*sign, a.clone(), b.clone()),
-                Guard::Bind(index, function) => (Comparison::Equal, IndexFn::Index(*index), function.clone()),
-                _ => continue,
-            };
-            let (a, b, modulus) = match (&a, &b, sign) {
-                (IndexFn::Remainder(inner, modulus), rest, Comparison::Equal)
-                | (rest, IndexFn::Remainder(inner, modulus), Comparison::Equal) => match **modulus {
-                    IndexFn::Const(Const::Int(modulus)) if modulus > 0 => {
-                        (IndexFn::clone(inner), IndexFn::clone(rest), Some(modulus))
-                    }
-                    _ => continue,
-                },
-                _ => (a, b, None),
-            };
-            let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a), Box::new(b))) else {
-                continue;
-            };
-            let own =
-                terms.iter().find(|(other, _)| *other == index).map_or(0, |(_, coefficient)| *coefficient);
-            if own == 0 || terms.iter().any(|(other, _)| *other != index && !known(*other)) {
+        for (sign, a, b) in waiting {
+            let others = distinct([indices_of(a), indices_of(b)].concat());
+            if others.iter().any(|other| *other != index && !known(*other)) {
                 continue;
             }
+            let Some(narrowing) = Narrowing::of(*sign, a, b, index) else { continue };
             for (row, proposal) in proposals.iter_mut().enumerate() {
-                let rest = terms.iter().filter(|(other, _)| *other != index).try_fold(
-                    constant,
-                    |sum, (other, c)| {
-                        let ordinal = search
-                            .context
-                            .fixed(*other)
-                            .or_else(|| rows.column(*other).map(|column| column[row]))?;
-                        sum.checked_add(c.checked_mul(self.value(*other, ordinal)?.int()?)?)
-                    },
-                );
-                // own · value + rest (sign) 0, with value = ordinal + from.
-                let rest = rest.and_then(|rest| rest.checked_add(own.checked_mul(from)?));
-                match (rest, modulus) {
-                    (None, _) => {}
-                    (Some(rest), None) => proposal.compare(sign, own, rest),
-                    (Some(rest), Some(modulus)) if own == 1 || own == -1 => {
-                        let first = if own == 1 { rest.wrapping_neg() } else { rest };
-                        proposal.congruent(first.rem_euclid(modulus), modulus);
-                    }
-                    _ => {}
+                let ordinal = |other: IndexId| {
+                    search.context.fixed(other).or_else(|| rows.column(other).map(|column| column[row]))
+                };
+                let value = |other: IndexId| self.value(other, ordinal(other)?)?.int();
+                let wanted = match &narrowing.other {
+                    None => Some(0),
+                    Some(function) => self.function(function, &ordinal).and_then(Const::int),
+                };
+                if let Some(wanted) = wanted {
+                    narrowing.keep(proposal, from, wanted, &value);
                 }
             }
         }
         proposals
+    }
+}
+
+/// A comparison of index functions that must hold.
+type Compared = (Comparison, IndexFn, IndexFn);
+
+/// What a condition says of indices: a comparison of them, or of the magnitude of what they make, which lies on both sides of 0.
+fn compared(condition: Condition<'_>) -> Vec<Compared> {
+    if let Some(comparison) = comparison(condition) {
+        return vec![comparison];
+    }
+    let Condition::Guard(Guard::Compare(sign, a, b)) = condition else { return Vec::new() };
+    let found = magnitude(*sign, a, b).or_else(|| magnitude(turned(*sign), b, a));
+    found.map(Vec::from).unwrap_or_default()
+}
+
+/// `abs(f) <= g` as `f <= g` and `-f <= g`.
+fn magnitude(sign: Comparison, a: &Expr, b: &Expr) -> Option<[Compared; 2]> {
+    let Expr::Call(call) = a else { return None };
+    let ([argument], Function::Abs, true) =
+        (call.arguments.as_slice(), &call.function, call.when.guards.is_empty())
+    else {
+        return None;
+    };
+    let sign = match sign {
+        Comparison::Equal | Comparison::LessEqual => Comparison::LessEqual,
+        Comparison::Less => Comparison::Less,
+        _ => return None,
+    };
+    // An integer is at most a number if it is at most the integer below.
+    let (sign, most) = match b {
+        Expr::Number(number) if number.fract() != 0.0 => (Comparison::LessEqual, integer(number.floor())?),
+        b => (sign, function(b)?),
+    };
+    let own = function(argument)?;
+    let negated = IndexFn::Negate(Box::new(own.clone()));
+    Some([(sign, own, most.clone()), (sign, negated, most)])
+}
+
+fn integer(number: f64) -> Option<IndexFn> {
+    let exact = number.fract() == 0.0 && number.abs() < 2_f64.powi(53);
+    exact.then_some(IndexFn::Const(Const::Int(number as i64)))
+}
+
+/// A value that is an index function, and there wherever the indices are numbers.
+fn function(expr: &Expr) -> Option<IndexFn> {
+    match expr {
+        Expr::Number(number) => integer(*number),
+        // What is not linear may be absent.
+        Expr::Index(function) => linear(function).map(|_| function.clone()),
+        Expr::Negate(part) => Some(IndexFn::Negate(Box::new(function(part)?))),
+        Expr::Plus(parts) | Expr::Terms(parts) => {
+            let mut parts = parts.iter().map(function);
+            let first = parts.next()??;
+            parts.try_fold(first, |sum, part| Some(IndexFn::Add(Box::new(sum), Box::new(part?))))
+        }
+        _ => None,
+    }
+}
+
+fn turned(sign: Comparison) -> Comparison {
+    match sign {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessEqual => Comparison::GreaterEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::LessEqual,
+        Comparison::Equal | Comparison::NotEqual => sign,
+    }
+}
+
+/// A comparison as it is solved for one of its indices.
+struct Narrowing {
+    sign: Comparison,
+    /// `constant + Σ coefficient · value`, in which the index has the coefficient `own`.
+    terms: Vec<(IndexId, i64)>,
+    constant: i64,
+    own: i64,
+    /// It is divided by these, one after the other.
+    divisors: Vec<i64>,
+    /// Or its remainder is compared.
+    modulus: Option<i64>,
+    /// With this; none: with 0.
+    other: Option<IndexFn>,
+}
+
+impl Narrowing {
+    fn of(sign: Comparison, a: &IndexFn, b: &IndexFn, index: IndexId) -> Option<Narrowing> {
+        if let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a.clone()), Box::new(b.clone())))
+        {
+            return Narrowing::solved(sign, (terms, constant), index);
+        }
+        let holds = |side: &IndexFn| indices_of(side).contains(&index);
+        let (sign, mut side, other) = match (holds(a), holds(b)) {
+            (true, false) => (sign, a, b),
+            (false, true) => (turned(sign), b, a),
+            _ => return None,
+        };
+        let positive = |by: &IndexFn| match by {
+            IndexFn::Const(Const::Int(by)) if *by > 0 => Some(*by),
+            _ => None,
+        };
+        let (mut divisors, mut modulus) = (Vec::new(), None);
+        while modulus.is_none() {
+            side = match side {
+                IndexFn::Divide(inner, by) => {
+                    divisors.push(positive(by)?);
+                    inner
+                }
+                IndexFn::Remainder(inner, by) if sign == Comparison::Equal && divisors.is_empty() => {
+                    modulus = Some(positive(by)?);
+                    inner
+                }
+                _ => break,
+            };
+        }
+        let found = Narrowing::solved(sign, linear(side)?, index)?;
+        Some(Narrowing { divisors, modulus, other: Some(other.clone()), ..found })
+    }
+
+    fn solved(
+        sign: Comparison,
+        (terms, constant): (Vec<(IndexId, i64)>, i64),
+        index: IndexId,
+    ) -> Option<Narrowing> {
+        let own = terms.iter().find(|(other, _)| *other == index).map_or(0, |(_, own)| *own);
+        let terms = terms.into_iter().filter(|(other, _)| *other != index).collect();
+        let (divisors, modulus, other) = (Vec::new(), None, None);
+        (own != 0).then_some(Narrowing { sign, terms, constant, own, divisors, modulus, other })
+    }
+
+    /// Keeps the ordinals that it leaves, given the other side and the other indices: all of them where a number between
+    /// has more than 64 bits, since the comparison itself is asked afterwards.
+    fn keep(&self, proposal: &mut Proposal, from: i64, wanted: i64, value: &dyn Fn(IndexId) -> Option<i64>) {
+        let rest = self.terms.iter().try_fold(self.constant, |sum, (other, times)| {
+            sum.checked_add(times.checked_mul(value(*other)?)?)
+        });
+        // own · value + rest, with value = ordinal + from.
+        let Some(rest) = rest.and_then(|rest| rest.checked_add(self.own.checked_mul(from)?)) else { return };
+        if let Some(modulus) = self.modulus {
+            if self.own == 1 || self.own == -1 {
+                let Some(ahead) = wanted.checked_sub(rest) else { return };
+                let first = if self.own == 1 { ahead } else { ahead.wrapping_neg() };
+                proposal.congruent(first.rem_euclid(modulus), modulus);
+            }
+            return;
+        }
+        if self.divisors.is_empty() {
+            if let Some(rest) = rest.checked_sub(wanted) {
+                proposal.compare(self.sign, self.own, rest);
+            }
+            return;
+        }
+        // ⌊x / c⌋ is at least n if x is at least c n, and at most n if x is at most c n + c - 1.
+        let bound = |mut bound: i64, more: i64| {
+            for by in &self.divisors {
+                bound = bound.checked_mul(*by)?.checked_add((by - 1) * more)?;
+            }
+            rest.checked_sub(bound)
+        };
+        let least = match self.sign {
+            Comparison::Equal | Comparison::GreaterEqual => Some(wanted),
+            Comparison::Greater => wanted.checked_add(1),
+            _ => None,
+        };
+        if let Some(rest) = least.and_then(|least| bound(least, 0)) {
+            proposal.compare(Comparison::GreaterEqual, self.own, rest);
+        }
+        let most = match self.sign {
+            Comparison::Equal | Comparison::LessEqual => Some(wanted),
+            Comparison::Less => wanted.checked_sub(1),
+            _ => None,
+        };
+        if let Some(rest) = most.and_then(|most| bound(most, 1)) {
+            proposal.compare(Comparison::LessEqual, self.own, rest);
+        }
     }
 }
 

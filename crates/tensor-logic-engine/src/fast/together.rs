@@ -166,6 +166,23 @@ impl Machine {
                 body.push(Literal::Compute { result: term(&own), arguments, function });
             }
         }
+        // `y == x / 2` says what y is.
+        for (own, other) in [(a, b), (b, a)] {
+            let IndexFn::Index(own) = own else { continue };
+            let Some((_, domain)) = values.given.iter().find(|(given, _)| given == own) else { continue };
+            if sign == Comparison::Equal && linear(&difference).is_none() && !indices_of(other).contains(own)
+            {
+                let (domain, other) = (domain.clone(), other.clone());
+                let others = values.given.iter().filter(|(other, _)| other != own).cloned().collect();
+                let values = Values { given: others, ..values.clone() };
+                let arguments = values.given.iter().map(|(index, _)| term(index)).collect();
+                let function: Function = Arc::new(move |ordinals: &[Const]| {
+                    let value = values.function(ordinals, &other)?;
+                    i64::try_from(domain.ordinal(value)?).ok().map(Const::Int)
+                });
+                body.push(Literal::Compute { result: term(own), arguments, function });
+            }
+        }
         let arguments = values.given.iter().map(|(index, _)| term(index)).collect();
         let (a, b) = (a.clone(), b.clone());
         let test: Test = Arc::new(move |ordinals: &[Const]| {

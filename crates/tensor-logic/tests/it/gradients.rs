@@ -139,6 +139,7 @@ const PROGRAMS: &[&str] = &[
     "E ~ [[1, 4], [3, 2]]\nLoss = prod[i, j](E[i, j])\nLoss?",
     "U ~ [1, 2]\nV ~ [3, 4]\nA = (U[i] V[i])^2\nB = (U[i] - V[i])^2\nC = exp(-(U[i] - V[i])^2)\nLoss = A + B C\nLoss?",
     "U ~ [1, 2]\nV ~ [3, 4]\nLoss = U[i] / sum[j](U[j] V[j]) V[i]^3 + U[0]^V[1] + 2^U[1]\nLoss?",
+    "U ~ [1, 2]\nLoss = (0^U[i] + U[i])^2\nLoss?",
     "X ~ [0.3, -0.7]\nLoss = tanh(X[i]) + sig(X[i]) + gelu(X[i]) + silu(X[i]) + softplus(X[i]) + exp(X[i]) + sin(X[i]) + cos(X[i]) + abs(X[i])\nLoss?",
     "X ~ [0.3, 0.7]\nT ~ 2\nLoss = log(X[i]) sqrt(X[i]) + sig(X[i], T) + leaky(X[i] - 0.5, T) + max(X[i], 0.5) X[0] + min(X[i], 0.5) X[1]\nLoss?",
     "# kink\nX ~ [0, 0]\nLoss = relu(X[i]) + abs(X[i]) + leaky(X[i], 0.3) + max(X[0], X[1]) + gelu(X[i]) + step(X[i]) + sign(X[i]) + floor(X[i]) + sig(X[i], 0)\nLoss?",

@@ -44,6 +44,7 @@ mod candle_tape;
 mod drawn_gradients;
 mod gradient;
 mod gradients;
+mod guards;
 mod steep;
 
 mod files;

@@ -1,0 +1,126 @@
+//! Guards with quotients, remainders and magnitudes of indices: what they admit is listed, and is what the reference says.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose programs do not run has failed")]
+
+use seeded::Stream;
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request};
+use tensor_logic::fast::Fast;
+use tensor_logic::program::TensorId;
+use tensor_logic::reference::Reference;
+
+use crate::common;
+use crate::common::engines::{STORAGES, analysed, value_difference};
+
+/// One of these.
+fn one<'a>(random: &mut Stream, of: &[&'a str]) -> &'a str {
+    of[random.below(of.len() as u64) as usize]
+}
+
+/// A sum of multiples of indices.
+fn sum(random: &mut Stream) -> String {
+    one(random, &["p", "q", "p + 1", "2 * q", "p - q", "p + 2 * q - 3", "-p", "3 - q", "5 * p + q", "q + 40"])
+        .to_owned()
+}
+
+fn side(random: &mut Stream) -> String {
+    let by = one(random, &["1", "2", "3", "7", "64"]);
+    let inner = sum(random);
+    match random.below(6) {
+        0 | 1 => format!("({inner}) / {by}"),
+        2 => format!("(({inner}) / {by}) / 3"),
+        3 => format!("({inner}) % {by}"),
+        4 => format!("({inner}) / {by} + 1"),
+        _ => inner,
+    }
+}
+
+fn guard(random: &mut Stream) -> String {
+    let sign = one(random, &["==", "==", "==", "<=", "<", ">=", ">", "!="]);
+    if random.below(4) == 0 {
+        let (sign, most) =
+            (one(random, &["<=", "<", "==", ">="]), one(random, &["5", "0", "-1", "2.5", "q", "7 / 2"]));
+        let magnitude = format!("abs({})", one(random, &["p - q", "p - 2 * q + 1", "q", "p", "q - 4"]));
+        return match random.below(3) {
+            0 => format!("{most} >= {magnitude}"),
+            _ => format!("{magnitude} {sign} {most}"),
+        };
+    }
+    format!("{} {sign} {}", side(random), side(random))
+}
+
+/// Indices with some hundred pairs and more, from wherever.
+fn program(random: &mut Stream) -> String {
+    let domain = |random: &mut Stream| {
+        let (from, size) =
+            ([0, 0, -17, 5, -3][random.below(5) as usize], [40, 37, 60, 1][random.below(4) as usize]);
+        format!("{from}..{}", from + size - 1)
+    };
+    let (p, q) = (domain(random), domain(random));
+    let guards: Vec<String> = (0..1 + random.below(2)).map(|_| guard(random)).collect();
+    let guards = guards.join(", ");
+    let equation = match random.below(6) {
+        0 => format!("M[p] = 2 + q | {guards}"),
+        1 => format!("M[p, q] = p + 3 * q | {guards}"),
+        2 => format!("V[q] = q * q\nM[p] max= V[q] - p | {guards}"),
+        3 => format!("M[p, q.] = softmax(p - q | {guards})"),
+        4 => format!("M(p, q) <- {guards}"),
+        _ => format!("E(q) <- q % 3 != 1\nM(p) += E(q) | {guards}"),
+    };
+    format!("p : {p}\nq : {q}\n{equation}\n")
+}
+
+#[test]
+fn what_guards_admit_is_listed() {
+    let first = seeded::test_seed();
+    let budget = Budget { tuples: 100_000, bytes: 1 << 28 };
+    let parameters = Parameters::new();
+    let mut asked = 0;
+    for seed in first..first + common::drawn(60) {
+        let mut random = seeded::Family::new("tensor-logic/tests", "guards", seed).stream(0);
+        let text = program(&mut random);
+        let Ok(program) = analysed(&text) else { continue };
+        let request = Request { program: &program, parameters: &parameters, budget };
+        let goal = TensorId(program.tensors.iter().rposition(|tensor| tensor.name == "M").unwrap() as u32);
+        let wanted = Reference::default().values(&request, &[goal]);
+        for storage in STORAGES {
+            let fast = Box::new(Fast::with_storage(storage));
+            let found = Auto::new(fast).values(&request, &[goal]);
+            match (&found, &wanted) {
+                (Ok(found), Ok(wanted)) => {
+                    let difference = value_difference(&found[0], &wanted[0]);
+                    assert_eq!(difference, None, "{seed} {storage:?}\n{text}");
+                    asked += 1;
+                }
+                (Err(found), Err(wanted)) => assert_eq!(found.code, wanted.code, "{seed}\n{text}"),
+                _ => panic!("{seed} {storage:?}\n{text}\n{found:?} {wanted:?}"),
+            }
+        }
+    }
+    assert!(asked > 60, "{asked} answers");
+}
+
+/// The pairs of 3,000 by 3,000 would be 216 MB.
+#[test]
+fn pairs_that_are_few_take_little_memory() {
+    let budget = Budget { tuples: 100_000, bytes: 8 << 20 };
+    let parameters = Parameters::new();
+    for (guard, pairs) in [
+        ("p / 16 == q / 16", 187 * 256 + 64),
+        ("q == p / 2", 3000),
+        ("q / 64 == p", 3000),
+        ("p % 512 == q % 512", 440 * 36 + 72 * 25),
+        ("abs(p - q) <= 5", 11 * 3000 - 30),
+        ("2 > abs(p - q)", 3 * 3000 - 2),
+    ] {
+        let program =
+            analysed(&format!("p, q : 3000\nN = sum[p, q](1 | {guard})\nR(p, q) <- {guard}\nM = R(p, q)\n"))
+                .unwrap();
+        let request = Request { program: &program, parameters: &parameters, budget };
+        let named = |name: &str| {
+            TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32)
+        };
+        let found = Auto::new(Box::<Fast>::default()).values(&request, &[named("N")]).unwrap();
+        assert_eq!(found[0].doubles()[0], f64::from(pairs), "{guard}");
+    }
+}
