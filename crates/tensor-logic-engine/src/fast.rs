@@ -13,6 +13,7 @@ mod cancelled;
 mod component;
 mod condition;
 mod contract;
+mod deltas;
 mod doubt;
 mod expr;
 mod factored;

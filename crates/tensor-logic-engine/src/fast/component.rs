@@ -2,7 +2,7 @@
 //!
 //! Plain tensors take one pass. Stepped ones are looped over step by step, each step writing one
 //! slice. Everything else is iterated in rounds from nothing, each round computing all equations
-//! anew from the state before it.
+//! anew from the state before it, or from what changed in it (`deltas`).
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -183,6 +183,9 @@ impl Machine {
 
     /// Rounds from nothing until the component rests.
     fn iterate(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
+        if self.rests_by_deltas(component, parameters)? {
+            return Ok(());
+        }
         let program = Arc::clone(&self.program);
         let numeric = matches!(component.class, Class::Numeric);
         for id in &component.tensors {
@@ -679,7 +682,7 @@ fn joined<'p>(places: &'p [ByValue], open: &[i64]) -> Cow<'p, [Fixed]> {
 }
 
 /// The equations of a tensor in a component.
-fn own_equations<'p>(
+pub(super) fn own_equations<'p>(
     equations: &'p [Equation],
     component: &'p Component,
     id: TensorId,

@@ -9,7 +9,7 @@ use super::block::{Block, Dim, union};
 use super::doubt::Doubt;
 use super::plan::{Key, Memory, Source, Stamps, Thing};
 use super::relation::Relation;
-use super::rows::Rows;
+use super::rows::{Indexed, Rows};
 use crate::ast::{Comparison, Span};
 use crate::engine::Budget;
 use crate::engine::Numbers;
@@ -180,6 +180,8 @@ pub(crate) struct Machine {
     pub(crate) precision: Precision,
     /// Memory that is used again.
     pub(crate) pool: Arc<Pool>,
+    /// Tables by indices of theirs.
+    pub(super) indexed: Indexed,
     /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
     pub(crate) exact: HashSet<u64>,
     /// Scopes with a sum inside that is taken first, by their numbers and what they bind.
@@ -261,6 +263,7 @@ impl Machine {
             factored: HashMap::new(),
             comparisons: HashMap::new(),
             inside: Vec::new(),
+            indexed: Indexed::default(),
             suspects: Vec::new(),
             bytes: 0,
             tuples: 0,

@@ -10,8 +10,10 @@ impl Machine {
     /// A domain that holds these values: an interval where they lie close together.
     pub(crate) fn compact(&self, mut values: Vec<Const>) -> Domain {
         let symbols = &self.program.symbols;
-        values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
-        values.dedup();
+        if !values.is_sorted_by(|a, b| symbols.compare(*a, *b).is_lt()) {
+            values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
+            values.dedup();
+        }
         if let (Some(Const::Int(from)), Some(Const::Int(to))) = (values.first(), values.last()) {
             let span = to.abs_diff(*from);
             if span < 4 * values.len() as u64 + 64 {
@@ -69,7 +71,7 @@ impl Machine {
     }
 
     fn tuple_values(&mut self, index: IndexId, givers: &[&Read]) -> Vec<Const> {
-        let mut values = Vec::new();
+        let mut lists: Vec<Vec<Const>> = Vec::new();
         for read in givers {
             let relation = self.as_relation(read, self.counts(read, false));
             for (place, argument) in read.arguments.iter().enumerate() {
@@ -80,6 +82,7 @@ impl Machine {
                     None => vec![None],
                     Some(rest) => self.all_values(rest).into_iter().map(Some).collect(),
                 };
+                let mut values = Vec::new();
                 for value in relation.dictionaries.get(place).into_iter().flat_map(|values| values.iter()) {
                     for offset in &offsets {
                         let found = match (value, offset) {
@@ -93,11 +96,27 @@ impl Machine {
                         values.extend(found);
                     }
                 }
+                lists.push(values);
             }
         }
         let symbols = &self.program.symbols;
-        values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
-        values.dedup();
+        let sort = |values: &mut Vec<Const>| {
+            if !values.is_sorted_by(|a, b| symbols.compare(*a, *b).is_lt()) {
+                values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
+                values.dedup();
+            }
+        };
+        // Most often one relation has nearly all of them.
+        lists.sort_by_key(Vec::len);
+        let mut values = lists.pop().unwrap_or_default();
+        sort(&mut values);
+        let known = values.len();
+        for value in lists.into_iter().flatten() {
+            if values[..known].binary_search_by(|other| symbols.compare(*other, value)).is_err() {
+                values.push(value);
+            }
+        }
+        sort(&mut values);
         values
     }
 

@@ -4,7 +4,7 @@
 //! first dimension is [`Dim::ROWS`](super::block::Dim::ROWS) holds one slab for each row. Tables are
 //! grouped and joined by an [`Index`] of theirs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datarel::Index;
 
@@ -36,6 +36,39 @@ pub(crate) struct Tag {
     /// Its indices: the table has them all.
     pub(crate) indices: Arc<[IndexId]>,
     pub(crate) met: Column,
+}
+
+/// The last tables that were looked up, by which indices: rounds join a few rows to the same ones again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Indexed {
+    known: Vec<(Weak<Rows>, Vec<IndexId>, Arc<Index>)>,
+}
+
+/// So many.
+const INDEXED: usize = 8;
+/// Of fewer rows an index is made anew.
+const LARGE: usize = 64;
+
+impl Indexed {
+    /// A table by some of its indices.
+    pub(crate) fn index(&mut self, table: &Arc<Rows>, indices: &[IndexId]) -> Arc<Index> {
+        if table.len < LARGE {
+            return Arc::new(table.by(indices));
+        }
+        self.known.retain(|(of, ..)| of.strong_count() > 0);
+        let same = |(of, by, _): &&(Weak<Rows>, Vec<IndexId>, Arc<Index>)| {
+            std::ptr::eq(of.as_ptr(), Arc::as_ptr(table)) && by == indices
+        };
+        if let Some((.., index)) = self.known.iter().find(same) {
+            return Arc::clone(index);
+        }
+        let index = Arc::new(table.by(indices));
+        if self.known.len() >= INDEXED {
+            self.known.remove(0);
+        }
+        self.known.push((Arc::downgrade(table), indices.to_vec(), Arc::clone(&index)));
+        index
+    }
 }
 
 impl Rows {

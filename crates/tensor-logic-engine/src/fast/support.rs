@@ -344,12 +344,12 @@ impl Machine {
     fn join(
         &mut self,
         left: &Rows,
-        right: &Rows,
+        right: &Arc<Rows>,
         tables: &[(usize, Arc<Rows>)],
         search: &Search<'_, '_>,
     ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
-        let index = right.by(&common);
+        let index = self.indexed.index(right, &common);
         let found = left.find_in(&index, &common);
         let total = found.iter().map(|group| index.rows(*group).len()).sum();
         let many = total > MANY && total / 4 > left.len + right.len;

@@ -158,6 +158,104 @@ fn paths(random: &mut Stream) -> String {
     text
 }
 
+/// Closures that ask for elements of arrays, values and functions: which may grow with what they read, or shrink.
+fn valued(random: &mut Stream) -> String {
+    let nodes = 3 + random.below(5);
+    let acyclic = random.below(2) == 0;
+    let weights = one(random, &["positive", "positive", "any", "plain"]);
+    let weights = match weights {
+        "any" => ANY,
+        "plain" => PLAIN,
+        _ => POSITIVE,
+    };
+    let mut text = format!("@rounds(60)\n{}", graph(random, nodes, acyclic, weights));
+    let numbers: Vec<&str> =
+        (0..nodes).map(|_| one(random, &["1", "0.5", "2", "-1", "0", "3", "-0.25", "1.5"])).collect();
+    text += &format!("n : {nodes}\nV[n] = T[n]\nT = [{}]\n", numbers.join(", "));
+    let asks = |random: &mut Stream| {
+        one(
+            random,
+            &[
+                "V[y] > 0.5",
+                "V[x] < V[y] + 1",
+                "V[x] V[y] >= 0",
+                "V[y] + E(x, y) == 2",
+                "E(x, y) + V[x] > 1, y != 2",
+                "abs(V[x] - V[y]) < 2",
+                "V[y]",
+            ],
+        )
+        .to_owned()
+    };
+    let guard = asks(random);
+    let of = one(
+        random,
+        &[
+            "D(x) + V[y]",
+            "D(x) + E(x, y) + V[x]",
+            "D(x) E(x, y)",
+            "0.5 D(x) abs(V[y])",
+            "V[y] D(x)",
+            "max(D(x), V[y])",
+            "min(D(x), E(x, y))",
+            "max(D(x), E(x, y) + V[y]) + 1",
+            "tanh(D(x)) + V[y]",
+            "-D(x)",
+            "3 - D(x) + V[x]",
+            "D(x) / 2",
+            "D(x)^2",
+            "D(x)^0 + V[y]",
+        ],
+    );
+    let sign = one(random, &["min", "max"]);
+    let kind = random.below(7);
+    // Where one holds what the other adds up, the tuples do not bound the rounds.
+    let of = if kind == 5 && of.contains('m') { "D(x) + V[y]" } else { of };
+    text += &match kind {
+        0 => format!("R(0)\nR(y) <- R(x), E(x, y), {guard}\nR(x)?\nR(2)?\n"),
+        1 => {
+            let other = asks(random);
+            format!("A(0)\nB(y) <- A(x), E(x, y), {guard}\nA(y) <- B(x), E(x, y), {other}\nA(x)?\nB(x)?\n")
+        }
+        2 => format!("R(x, y) <- E(x, y)\nR(x, z) <- R(x, y), R(y, z), V[y] > 0\nR(0, x)?\nR(x, y)?\n"),
+        3 => {
+            let given = one(random, &["D(0) = 1", "D(0) = 1; D(1) = -2", "D(x) SIGN= V[x] | x < 2"]);
+            let given = given.replace("SIGN", sign).replace("= 1", &format!("{sign}= 1"));
+            format!("{given}\nD(y) {sign}= {of} | E(x, y)\nD(x)?\nD(2)?\n")
+        }
+        4 => format!("D(0) {sign}= 1\nD(y) {sign}= {of} | E(x, y), V[y] >= 0\nD(x)?\n"),
+        5 => format!(
+            "D(0) {sign}= 1\nF(y) {sign}= {of} | E(x, y)\nD(y) {sign}= F(x) + 1 | E(x, y), x != 1\nD(x)?\nF(x)?\n"
+        ),
+        _ => format!(
+            "D(0) {sign}= 1\nD(y) {sign}= {of} | E(x, y)\nD(x + 1) {sign}= D(x) V[x] | x < 2\nD(x)?\n"
+        ),
+    };
+    text
+}
+
+/// Rounds by what changes (`fast/deltas.rs`) and whole ones.
+#[test]
+fn closures_that_ask_for_values_are_those_of_the_reference() {
+    let first = seeded::test_seed();
+    let (mut legal, mut drawn, mut settled) = (0, 0, 0);
+    for seed in first..first + common::drawn(200) {
+        let mut random = seeded::Family::new("tensor-logic/tests", "valued closures", seed).stream(0);
+        let text = valued(&mut random);
+        drawn += 1;
+        let Ok(program) = analysed(&text) else { continue };
+        legal += 1;
+        let mut wanted = wanted(&program);
+        settled += usize::from(wanted.iter().all(|(_, value)| value.is_ok()));
+        // A query with constants may not need what does not come to rest.
+        wanted.retain(|(goal, value)| value.is_ok() || !program.tensor(*goal).hidden);
+        if let Some(how) = auto_difference(&program, &wanted) {
+            panic!("{seed} {how}\n{text}");
+        }
+    }
+    assert!(10 * legal > 7 * drawn && 2 * settled > legal, "{legal} of {drawn}, {settled}");
+}
+
 #[test]
 fn closures_and_joins_are_those_of_the_reference() {
     let mut random = common::stream("closures");
