@@ -6,6 +6,7 @@ pub mod model;
 
 pub mod sample;
 
+mod eliminated;
 pub mod embed;
 
 pub mod report;

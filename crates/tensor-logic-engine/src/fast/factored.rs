@@ -1,4 +1,4 @@
-//! Sums that are taken before a join: `R(x, y) S(y, z) F[z, d]`, summed over y and z, is `R(x, y) Σz S(y, z) F[z, d]`.
+//! Sums, and what is largest or smallest, that are taken before a join: `R(x, y) S(y, z) F[z, d]`, summed over y and z, is `R(x, y) Σz S(y, z) F[z, d]`.
 //!
 //! Enter at [`Machine::factored`]. The bindings of the whole body may be many more than those of its relations (every arc
 //! into y with every arc out of it); those of the parts are not. An index leaves first if what is left of the factors that
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::condition::{distinct, free};
 use super::machine::{Context, Factored, Machine, Stored};
 use super::scope::Scope;
-use crate::program::{Expr, IndexId, Operation, Read, Reduce, Stamp, When};
+use crate::program::{Expr, Given, IndexId, Operation, Read, Reduce, Role, Stamp, When};
 
 /// The factors of a product.
 fn product<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
@@ -63,15 +63,19 @@ fn worth(held: &[&Part<'_>], others: &[&Part<'_>], index: IndexId) -> bool {
 impl Machine {
     /// The scope's body with a sum inside that is better taken first, if there is one.
     pub(super) fn factored(&mut self, scope: &Scope<'_>, context: &Context) -> Option<Arc<Factored>> {
-        if scope.operation != Operation::Sum || scope.truth || scope.whole || self.exact.contains(&scope.node)
-        {
+        let moves = matches!(scope.operation, Operation::Sum | Operation::Max | Operation::Min);
+        if !moves || scope.truth || scope.whole || self.exact.contains(&scope.node) {
             return None;
         }
         let key = (scope.node, scope.own.to_vec());
         if let Some(known) = self.factored.get(&key) {
             return known.clone();
         }
-        let found = find(scope, self, context).map(Arc::new);
+        let found = match scope.operation {
+            Operation::Sum => find(scope, self, context),
+            _ => best(scope, self, context),
+        };
+        let found = found.map(Arc::new);
         self.factored.insert(key, found.clone());
         found
     }
@@ -108,6 +112,102 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
     let (own, over) = (without(scope.own), without(scope.over));
     Some(Factored { node: Stamp::default(), body: Expr::Product(factors), index, own, over })
+}
+
+/// So many bindings are gone through: a sum or a product that is taken in another order may have other last digits.
+const FEW: usize = 1 << 20;
+/// The fewest bindings for each one that is left.
+const FEWER: usize = 16;
+
+/// The same of the largest or the smallest product, or sum, of elements: of an index that few of them have, what is best for it
+/// comes first. Where they are multiplied, no other one may be below 0: it would turn the order round.
+fn best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Factored> {
+    let adds = matches!(scope.body, Expr::Plus(_));
+    let factors = joined(scope.body);
+    let plain = |factor: &&Expr| machine.is_element(factor, scope.operation);
+    if factors.len() < 3 || !scope.when.is_empty() || !factors.iter().all(plain) {
+        return None;
+    }
+    let parts: Vec<Part<'_>> = factors.into_iter().map(|expr| Part::of(expr, machine, context)).collect();
+    let bindings = |of: &[&Part<'_>]| {
+        let all = distinct(of.iter().flat_map(|part| part.indices.iter().copied()).collect());
+        all.iter().map(|index| machine.size(*index)).fold(1, usize::saturating_mul)
+    };
+    let all = bindings(&parts.iter().collect::<Vec<_>>());
+    if all <= FEW || parts.iter().any(|part| part.relation) {
+        return None;
+    }
+    let of = |index: &IndexId| -> (Vec<&Part<'_>>, Vec<&Part<'_>>) {
+        parts.iter().partition(|part| part.indices.contains(index))
+    };
+    let keeps = |part: &&Part<'_>| adds || machine.is_never_below_0(part.expr);
+    let leaves = |index: &&IndexId| {
+        let (held, others) = of(index);
+        !held.is_empty() && !others.is_empty() && others.iter().all(keeps)
+    };
+    let index = *scope.over.iter().filter(leaves).min_by_key(|index| bindings(&of(index).0))?;
+    let (held, others) = of(&index);
+    if bindings(&held) > all / FEWER {
+        return None;
+    }
+    let join = |parts: Vec<Expr>| if adds { Expr::Plus(parts) } else { Expr::Product(parts) };
+    let body = |parts: &[&Part<'_>]| parts.iter().map(|part| part.expr.clone()).collect::<Vec<_>>();
+    let span = held.iter().find_map(|part| match part.expr {
+        Expr::Read(read) => Some(read.span),
+        _ => None,
+    })?;
+    let (over, when, body_of_held) = (vec![index], When::default(), join(body(&held)));
+    let inner = Reduce { operation: scope.operation, over, when, body: body_of_held, explicit: false, span };
+    let mut rest = body(&others);
+    rest.push(Expr::Reduce(Box::new(inner)));
+    let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
+    let (own, over) = (without(scope.own), without(scope.over));
+    Some(Factored { node: Stamp::default(), body: join(rest), index, own, over })
+}
+
+/// The factors of a product, or what is added.
+fn joined(expr: &Expr) -> Vec<&Expr> {
+    let mut parts = Vec::new();
+    match expr {
+        Expr::Plus(all) => parts.extend(all),
+        expr => product(expr, &mut parts),
+    }
+    parts
+}
+
+impl Machine {
+    /// Whether an expression is an element that is there, or the best of such.
+    fn is_element(&self, expr: &Expr, operation: Operation) -> bool {
+        match expr {
+            Expr::Read(_) => self.total(expr),
+            Expr::Reduce(reduce) => {
+                reduce.operation == operation
+                    && reduce.when.guards.is_empty()
+                    && joined(&reduce.body).iter().all(|part| self.is_element(part, operation))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether no number of it is below 0: data, and what is best of it.
+    fn is_never_below_0(&self, expr: &Expr) -> bool {
+        let read = match expr {
+            Expr::Read(read) => read,
+            Expr::Reduce(reduce) => {
+                return joined(&reduce.body).iter().all(|part| self.is_never_below_0(part));
+            }
+            _ => return false,
+        };
+        let tensor = self.program.tensor(read.tensor);
+        let fine = |given: &Given| match given {
+            Given::Facts(facts) => facts.values.iter().all(|value| *value >= 0.0),
+            Given::Columns(columns) => {
+                columns.values.iter().flat_map(|values| values.iter()).all(|value| *value >= 0.0)
+            }
+            Given::Array { values, .. } => values.iter().all(|value| *value >= 0.0),
+        };
+        tensor.role == Role::Data && tensor.combine.default_value() >= 0.0 && tensor.given.iter().all(fine)
+    }
 }
 
 impl<'p> Scope<'p> {

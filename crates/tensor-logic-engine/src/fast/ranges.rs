@@ -1,5 +1,7 @@
 //! What indices range over that take the values of tuples.
 
+use std::sync::Arc;
+
 use super::machine::{Counts, Machine, indices_of, product_columns};
 use super::plan::Source;
 use crate::kernels::volume;
@@ -72,6 +74,7 @@ impl Machine {
 
     fn tuple_values(&mut self, index: IndexId, givers: &[&Read]) -> Vec<Const> {
         let mut lists: Vec<Vec<Const>> = Vec::new();
+        let mut seen: Vec<Arc<Vec<Const>>> = Vec::new();
         for read in givers {
             let relation = self.as_relation(read, self.counts(read, false));
             for (place, argument) in read.arguments.iter().enumerate() {
@@ -82,8 +85,15 @@ impl Machine {
                     None => vec![None],
                     Some(rest) => self.all_values(rest).into_iter().map(Some).collect(),
                 };
+                let Some(dictionary) = relation.dictionaries.get(place) else { continue };
+                if sign == 1 && rest.is_none() {
+                    if seen.iter().any(|seen| Arc::ptr_eq(seen, dictionary)) {
+                        continue;
+                    }
+                    seen.push(Arc::clone(dictionary));
+                }
                 let mut values = Vec::new();
-                for value in relation.dictionaries.get(place).into_iter().flat_map(|values| values.iter()) {
+                for value in dictionary.iter() {
                     for offset in &offsets {
                         let found = match (value, offset) {
                             (value, None) if sign == 1 => Some(*value),

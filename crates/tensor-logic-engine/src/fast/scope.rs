@@ -170,8 +170,10 @@ impl Machine {
         if let Some(factored) = self.factored(scope, context) {
             self.inside.push(factored.index);
             let folded = self.scope(&scope.nested(&factored), context)?;
-            // a (x + y) is a x + a y for finite numbers only.
-            self.suspect(scope.node, &folded.block, Doubt::NotFinite);
+            // a (x + y) is a x + a y for finite numbers only, as max(a x, a y) is a max(x, y).
+            if !matches!(scope.body, Expr::Plus(_)) {
+                self.suspect(scope.node, &folded.block, Doubt::NotFinite);
+            }
             return Ok(folded);
         }
         let inside = std::mem::take(&mut self.inside);
@@ -642,7 +644,7 @@ impl Machine {
     }
 
     /// Whether an expression is present whatever the binding, as far as a look at it says.
-    fn total(&self, expr: &Expr) -> bool {
+    pub(super) fn total(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Number(_) => true,
             Expr::Read(read) => {

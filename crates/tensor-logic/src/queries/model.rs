@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::eliminated::{eliminated, variables as variables_of_product};
 use crate::answer::Content;
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
@@ -310,15 +311,27 @@ pub fn answer(
         let program = restricted(request.program, goal, evidence);
         scalar(engine, &Request { program: &program, ..request.clone() }, goal)
     };
-    let whole = value_under(&given(model))?;
     if !model.conditional {
-        return Ok(Content::Scalar(Some(whole)));
+        return Ok(Content::Scalar(Some(value_under(&given(model))?)));
     }
     let asked = Asked::of(request, query, model)?;
+    if variables_of_product(request.program, goal) >= MANY
+        && let Some(values) = eliminated(engine, request, query, &asked, &given(model))?
+    {
+        return Ok(asked.content(values));
+    }
+    let mut value_under = |evidence: &[(&str, Const)]| {
+        let program = restricted(request.program, goal, evidence);
+        scalar(engine, &Request { program: &program, ..request.clone() }, goal)
+    };
+    let whole = value_under(&given(model))?;
     if !(LEAST..=1.0 / LEAST).contains(&whole.abs())
         && (whole != 0.0 || may_be_rounded(engine, request, goal, &given(model))?)
     {
-        let values = beyond(engine, request, query, &asked, &given(model))?;
+        let values = match eliminated(engine, request, query, &asked, &given(model))? {
+            Some(values) => values,
+            None => beyond(engine, request, query, &asked, &given(model))?,
+        };
         return Ok(asked.content(values));
     }
     if whole == 0.0 {
@@ -341,8 +354,10 @@ pub fn answer(
 
 /// Smaller models, and larger ones than its inverse, are of products of which 64 bits may have lost some.
 const LEAST: f64 = 1e-150;
+/// Products over so many variables are eliminated in logarithms at once.
+const MANY: usize = 64;
 
-fn zero_evidence(query: &Query) -> Refusal {
+pub(super) fn zero_evidence(query: &Query) -> Refusal {
     let message = "the evidence has probability 0, and nothing can be conditioned on it";
     Refusal::new(Code::ZeroEvidence, query.span, message)
 }

@@ -25,6 +25,7 @@ mod interrupts;
 mod joins;
 mod linear;
 mod metamorphic;
+mod products;
 mod profile;
 mod query;
 mod random_programs;
