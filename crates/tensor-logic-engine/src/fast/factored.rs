@@ -2,7 +2,8 @@
 //!
 //! Enter at [`Machine::factored`]. The bindings of the whole body may be many more than those of its relations (every arc
 //! into y with every arc out of it); those of the parts are not. An index leaves first if what is left of the factors that
-//! hold it is no larger than one relation among them, and a relation outside would have repeated them.
+//! hold it is no larger than one relation among them, and a relation outside would have repeated them, whether it shares an
+//! index with them or not (`R(x, y) F[y, u] S(u, z)`).
 
 use std::sync::Arc;
 
