@@ -1,4 +1,5 @@
-//! Sums, and what is largest or smallest, that are taken before a join: `R(x, y) S(y, z) F[z, d]`, summed over y and z, is `R(x, y) Σz S(y, z) F[z, d]`.
+//! Sums, and what is largest or smallest, that are taken before a join: `R(x, y) S(y, z) F[z, d]`, summed over y and z, is
+//! `R(x, y) Σz S(y, z) F[z, d]`.
 //!
 //! Enter at [`Machine::factored`]. The bindings of the whole body may be many more than those of its relations (every arc
 //! into y with every arc out of it); those of the parts are not. An index leaves first if what is left of the factors that
@@ -57,8 +58,7 @@ fn worth(held: &[&Part<'_>], others: &[&Part<'_>], index: IndexId) -> bool {
     let covered = held.iter().filter(|part| part.relation).any(|part| covers(&part, &relations));
     let one_axis = held.iter().any(|part| covers(&part, &dense));
     let repeats = |part: &&&Part<'_>| part.relation && part.indices.iter().any(|i| !relations.contains(i));
-    let joins = |part: &&&Part<'_>| part.indices.iter().any(|i| relations.contains(i));
-    covered && one_axis && others.iter().any(|part| repeats(&part) && joins(&part))
+    covered && one_axis && others.iter().any(|part| repeats(&part))
 }
 
 impl Machine {
