@@ -58,7 +58,8 @@ fn is_doubtful(program: &Program, component: &Component, at: EquationId) -> bool
     recursive && equation.terms.iter().any(|term| may_be_negative(program, component, &term.body))
 }
 
-fn may_be_negative(program: &Program, component: &Component, expr: &Expr) -> bool {
+/// Whether a number that a component adds up may be below 0: what else it reads of itself counts 1.
+pub fn may_be_negative(program: &Program, component: &Component, expr: &Expr) -> bool {
     match expr {
         Expr::Number(value) => *value < 0.0,
         Expr::Missing(_) => false,

@@ -24,7 +24,7 @@ use crate::program::{
     Class, Combine, Component, Expr, Guard, Kind, Otherwise, Program, Read, Style, TensorId, Term,
 };
 use crate::value::Const;
-use tensor_logic_core::signs::keep_order;
+use tensor_logic_core::signs::{keep_order, may_be_negative};
 
 /// The tuples of a relation so far.
 #[derive(Default)]
@@ -192,7 +192,7 @@ fn is_by_deltas(program: &Program, component: &Component) -> bool {
     let boolean = component.tensors.iter().all(|id| is_boolean(program.tensor(*id).combine));
     let mut multiplies = false;
     let terms = component.equations.iter().flat_map(|at| &program.equation(*at).terms);
-    let single = |term: &Term| match own_reads(component, term) {
+    let mut single = |term: &Term| match own_reads(component, term) {
         0 => true,
         1 => {
             let guard = |guard: &Guard| matches!(guard, Guard::Read(read) if is_own(component, read));
@@ -201,9 +201,11 @@ fn is_by_deltas(program: &Program, component: &Component) -> bool {
         }
         _ => false,
     };
+    // A number below 0 may take a tuple away: whole rounds say where.
+    let adds = |term: &Term| !boolean || !may_be_negative(program, component, &term.body);
     matches!(component.class, Class::Closure)
         && component.tensors.iter().all(suits)
-        && terms.into_iter().all(single)
+        && terms.into_iter().all(|term| single(term) && adds(term))
         && (boolean || !multiplies || keep_order(program, component))
 }
 

@@ -5,7 +5,7 @@
 
 use graphical_models::{Factor, Failure, Limits, Model, Variable, VariableId};
 
-use super::model::{Asked, read_off, zero_evidence};
+use super::model::{Asked, read_off};
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
@@ -94,10 +94,11 @@ fn factor(program: &Program, read: &Read, over: &[(IndexId, Domain)], values: &[
     fine.then(|| Factor { scope: scope.into_iter().map(VariableId).collect(), values: table })
 }
 
-/// One number for each assignment; `None` where the model is no single product of elements that are not below 0.
+/// One number for each assignment; `None` where the model is no single product of elements that are not below 0, or
+/// the evidence seems to have no probability.
 ///
 /// # Errors
-/// `zero-evidence`, `too-large`, and refusals of the evaluation.
+/// `too-large`, and refusals of the evaluation.
 pub(super) fn eliminated(
     engine: &mut dyn Engine,
     request: &Request<'_>,
@@ -154,7 +155,8 @@ pub(super) fn eliminated(
     let limits = Limits { bytes: request.budget.bytes as f64, ..Limits::default() };
     let joint = match model.joint(&of_variables, &given, &limits) {
         Ok(joint) => joint,
-        Err(Failure::Evidence(_)) => return Err(zero_evidence(query)),
+        // It may be so by rounding: numbers with exponents of their own say.
+        Err(Failure::Evidence(_)) => return Ok(None),
         Err(failure) => return Err(Refusal::new(Code::TooLarge, query.span, failure.to_string())),
     };
     let mut found = Vec::with_capacity(asked.count);

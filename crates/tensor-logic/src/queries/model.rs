@@ -357,7 +357,7 @@ const LEAST: f64 = 1e-150;
 /// Products over so many variables are eliminated in logarithms at once.
 const MANY: usize = 64;
 
-pub(super) fn zero_evidence(query: &Query) -> Refusal {
+fn zero_evidence(query: &Query) -> Refusal {
     let message = "the evidence has probability 0, and nothing can be conditioned on it";
     Refusal::new(Code::ZeroEvidence, query.span, message)
 }
