@@ -2,6 +2,8 @@
 //!
 //! Enter at [`Evaluator::evaluate`].
 
+use std::mem::discriminant;
+
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
@@ -33,6 +35,21 @@ pub enum Code {
 }
 
 impl Code {
+    /// Whether two steps of programs do the same to the same.
+    pub(super) fn is_same(&self, other: &Code) -> bool {
+        match (self, other) {
+            (Code::Load(a), Code::Load(b)) => a == b,
+            (Code::Number(a), Code::Number(b)) => a.to_bits() == b.to_bits(),
+            (Code::Negate, Code::Negate) | (Code::Select, Code::Select) => true,
+            // What a user's function gives is not known to be the same again.
+            (Code::Call(Function::User(_), _), _) => false,
+            (Code::Call(a, _), Code::Call(b, _)) => discriminant(a) == discriminant(b),
+            (Code::Binary(a), Code::Binary(b)) => a == b,
+            (Code::Keep(a), Code::Keep(b)) | (Code::Kept(a), Code::Kept(b)) => a == b,
+            _ => false,
+        }
+    }
+
     /// Whether it takes many times as long as a sum.
     pub(super) fn is_dear(&self) -> bool {
         match self {

@@ -2,7 +2,6 @@
 //!
 //! Enter at [`Point::lean`].
 
-use std::mem::discriminant;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -11,7 +10,6 @@ use super::array::{Array, Step, View};
 use super::code::Code;
 use super::number::volume;
 use super::point::{LONGEST, Point};
-use tensor_logic_core::function::Function;
 
 /// One part of a program: what is done, and the parts that it is done to.
 struct Part<'a> {
@@ -42,7 +40,7 @@ impl Point {
         let first: Vec<usize> = (0..self.inputs.len()).map(|at| first_same(&self.inputs, at)).collect();
         let same = |own: &Code, other: &Code, at: &[usize]| match (own, other) {
             (Code::Load(own), Code::Load(other)) => at.get(*other) == first.get(*own),
-            (own, other) => is_same(own, other),
+            (own, other) => own.is_same(other),
         };
         let mut found: Option<Point> = None;
         for (array, other) in others.iter().filter(|(_, other)| other.shape == self.shape) {
@@ -134,7 +132,7 @@ fn lean(code: &[Code], inputs: &[View]) -> Option<Vec<Code>> {
             other => other,
         };
         let of: SmallVec<[usize; 3]> = stack.drain(stack.len().checked_sub(count)?..).collect();
-        let known = parts.iter().position(|part| part.of == of && is_same(part.code, code));
+        let known = parts.iter().position(|part| part.of == of && part.code.is_same(code));
         stack.push(known.unwrap_or_else(|| {
             of.iter().for_each(|part| parts[*part].readers += 1);
             parts.push(Part { code, of, readers: 0, slot: None });
@@ -194,25 +192,11 @@ impl View {
     }
 }
 
-/// Whether two steps of programs do the same to the same.
-pub(super) fn is_same(a: &Code, b: &Code) -> bool {
-    match (a, b) {
-        (Code::Load(a), Code::Load(b)) => a == b,
-        (Code::Number(a), Code::Number(b)) => a.to_bits() == b.to_bits(),
-        (Code::Negate, Code::Negate) | (Code::Select, Code::Select) => true,
-        // What a user's function gives is not known to be the same again.
-        (Code::Call(Function::User(_), _), _) => false,
-        (Code::Call(a, _), Code::Call(b, _)) => discriminant(a) == discriminant(b),
-        (Code::Binary(a), Code::Binary(b)) => a == b,
-        (Code::Keep(a), Code::Keep(b)) | (Code::Kept(a), Code::Kept(b)) => a == b,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Binary;
+    use tensor_logic_core::function::Function;
 
     #[test]
     fn each_part_is_done_once() {

@@ -5,7 +5,6 @@ use training::kernels::vectorised;
 
 use super::array::{Along, Array, Known, Step, Typed, View, Ways, cut, even_steps, known_or, visit_views};
 use super::code::{Binary, Code, Evaluator, Unsigned};
-use super::lean;
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Source, Space, TILE, buffers};
 use super::threads::shared;
@@ -135,7 +134,7 @@ impl Typed for Point {
         };
         let code = self.code.len() == other.code.len() && {
             let mut pairs = self.code.iter().zip(&other.code);
-            pairs.all(|(own, other)| lean::is_same(own, other))
+            pairs.all(|(own, other)| own.is_same(other))
         };
         inputs && code && self.shape == other.shape && self.truth == other.truth
     }

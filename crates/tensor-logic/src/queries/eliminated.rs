@@ -5,7 +5,6 @@
 
 use graphical_models::{Factor, Failure, Limits, Model, Variable, VariableId};
 
-use super::model::{Asked, read_off};
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
@@ -94,6 +93,18 @@ fn factor(program: &Program, read: &Read, over: &[(IndexId, Domain)], values: &[
     fine.then(|| Factor { scope: scope.into_iter().map(VariableId).collect(), values: table })
 }
 
+/// What is asked of a model: for each variable where it stands among the indices that its one term sums.
+pub(super) struct Question<'a> {
+    /// Variables whose every value is asked for, in order.
+    pub(super) open: &'a [(&'a str, Domain)],
+    /// Those of which one value is asked for.
+    pub(super) targets: &'a [(&'a str, Const)],
+    /// Those that have a value.
+    pub(super) evidence: &'a [(&'a str, Const)],
+    /// The places of all of them, in this order, each once.
+    pub(super) places: &'a [usize],
+}
+
 /// One number for each assignment; `None` where the model is no single product of elements that are not below 0, or
 /// the evidence seems to have no probability.
 ///
@@ -103,8 +114,7 @@ pub(super) fn eliminated(
     engine: &mut dyn Engine,
     request: &Request<'_>,
     query: &Query,
-    asked: &Asked<'_>,
-    evidence: &[(&str, Const)],
+    question: &Question<'_>,
 ) -> Result<Option<Vec<f64>>> {
     let (program, goal) = (request.program, query.tensor);
     let Some(term) = only_term(program, goal) else { return Ok(None) };
@@ -115,16 +125,7 @@ pub(super) fn eliminated(
     };
     let over: Option<Vec<(IndexId, Domain)>> = term.over.iter().map(range).collect();
     let (Some(()), Some(over)) = (factors(&term.body, &mut reads), over) else { return Ok(None) };
-    // Each target and each variable of the evidence once.
-    let targets = &asked.fixed[evidence.len().min(asked.fixed.len())..];
-    let open = asked.open.iter().map(|(name, _)| *name);
-    let names: Vec<&str> = open
-        .chain(targets.iter().map(|(name, _)| *name))
-        .chain(evidence.iter().map(|(name, _)| *name))
-        .collect();
-    let once = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
-    let Some(places) = read_off(program, goal, &names).filter(|_| once) else { return Ok(None) };
-    let [places] = places.as_slice() else { return Ok(None) };
+    let &Question { open, targets, evidence, places } = question;
     let state = |at: usize, value: Const| over[at].1.ordinal(value);
 
     let variable = |(at, (_, domain)): (usize, &(IndexId, Domain))| Variable {
@@ -144,7 +145,7 @@ pub(super) fn eliminated(
             return Ok(None);
         }
     }
-    let (of, given) = places.split_at(asked.open.len() + targets.len());
+    let (of, given) = places.split_at((open.len() + targets.len()).min(places.len()));
     let given: Option<Vec<(VariableId, usize)>> = given
         .iter()
         .zip(evidence)
@@ -159,11 +160,12 @@ pub(super) fn eliminated(
         Err(Failure::Evidence(_)) => return Ok(None),
         Err(failure) => return Err(Refusal::new(Code::TooLarge, query.span, failure.to_string())),
     };
-    let mut found = Vec::with_capacity(asked.count);
-    for nth in 0..asked.count {
+    let count = open.iter().map(|(_, domain)| domain.len()).product();
+    let mut found = Vec::with_capacity(count);
+    for nth in 0..count {
         let mut rest = nth;
-        let mut wanted: Vec<Option<Const>> = vec![None; asked.open.len()];
-        for (value, (_, domain)) in wanted.iter_mut().zip(&asked.open).rev() {
+        let mut wanted: Vec<Option<Const>> = vec![None; open.len()];
+        for (value, (_, domain)) in wanted.iter_mut().zip(open).rev() {
             let size = domain.len().max(1);
             (*value, rest) = (domain.value(rest % size), rest / size);
         }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::eliminated::{eliminated, variables as variables_of_product};
+use super::eliminated::{Question, eliminated, variables as variables_of_product};
 use crate::answer::Content;
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
@@ -316,7 +316,7 @@ pub fn answer(
     }
     let asked = Asked::of(request, query, model)?;
     if variables_of_product(request.program, goal) >= MANY
-        && let Some(values) = eliminated(engine, request, query, &asked, &given(model))?
+        && let Some(values) = by_elimination(engine, request, query, &asked, &given(model))?
     {
         return Ok(asked.content(values));
     }
@@ -328,7 +328,7 @@ pub fn answer(
     if !(LEAST..=1.0 / LEAST).contains(&whole.abs())
         && (whole != 0.0 || may_be_rounded(engine, request, goal, &given(model))?)
     {
-        let values = match eliminated(engine, request, query, &asked, &given(model))? {
+        let values = match by_elimination(engine, request, query, &asked, &given(model))? {
             Some(values) => values,
             None => beyond(engine, request, query, &asked, &given(model))?,
         };
@@ -410,6 +410,26 @@ fn may_be_rounded(
     let parameters = request.parameters.iter().map(marked).collect();
     let marks = Request { program: &program, parameters: &parameters, ..request.clone() };
     Ok(scalar(engine, &marks, goal)? != 0.0)
+}
+
+/// The answers by elimination, where the model is one product and each variable is asked for or given once.
+fn by_elimination(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    query: &Query,
+    asked: &Asked<'_>,
+    evidence: &[(&str, Const)],
+) -> Result<Option<Vec<f64>>> {
+    let targets = &asked.fixed[evidence.len().min(asked.fixed.len())..];
+    let open = asked.open.iter().map(|(name, _)| *name);
+    let fixed = targets.iter().chain(evidence).map(|(name, _)| *name);
+    let names: Vec<&str> = open.chain(fixed).collect();
+    if names.iter().enumerate().any(|(at, name)| names[..at].contains(name)) {
+        return Ok(None);
+    }
+    let places = read_off(request.program, query.tensor, &names);
+    let Some([places]) = places.as_deref() else { return Ok(None) };
+    eliminated(engine, request, query, &Question { open: &asked.open, targets, evidence, places })
 }
 
 /// The answers where 64 bits do not hold the model, by numbers with exponents of their own: one quotient for each assignment.
