@@ -2,13 +2,14 @@
 //!
 //! Enter at [`Machine::small_steps`]. A block pays when it holds many elements; a recursion of a million
 //! scalar steps would make a million blocks of one, and so would a table of a thousand rows and columns
-//! that is filled element by element. What qualifies (square tensors, linear index functions, sums over
-//! short ranges) is compiled into a tree whose reads know where they look (`compile`, `tree`), and run once
+//! that is filled element by element. What qualifies (linear index functions, sums over short ranges) is
+//! compiled into a tree whose reads know where they look (`compile`, `tree`), and run once
 //! for each step, or step within a step. What the steps of such a table read besides and do not change is
 //! found before by the general way, for all of them (`apart`). Everything else goes the general way, with
 //! the same result.
 
 mod apart;
+mod bounds;
 mod compile;
 mod tree;
 
@@ -16,9 +17,12 @@ use std::sync::Arc;
 
 use self::compile::{Compiled, Compiler, Nest};
 use self::tree::{Apart, Rule, State, Values};
+use super::head::Accumulator;
 use super::machine::{Machine, Stored};
+use super::relation::Piece;
 use crate::error::Result;
 use crate::program::{Component, Steps};
+use crate::value::Domain;
 
 /// An interrupt is looked at after so many bindings.
 const BINDINGS: u64 = 1 << 12;
@@ -33,7 +37,11 @@ impl Machine {
     pub(crate) fn small_steps(&mut self, component: &Component, steps: &Steps) -> Result<bool> {
         let program = Arc::clone(&self.program);
         let Some(compiled) = Compiler::compile(self, &program, component, steps) else { return Ok(false) };
-        let Compiled { nest, mut rules, tensors, registers, count, listings, elements } = compiled;
+        let Compiled { nest, mut rules, tensors, registers, count, listings, bounds, elements } = compiled;
+        // Relations have room for tuples that may never be.
+        if self.reserve(elements).is_err() {
+            return Ok(false);
+        }
         let mut apart = Apart::default();
         if !listings.is_empty() {
             let terms = rules.iter_mut().flat_map(|rule| &mut rule.terms).filter(|term| term.list.is_some());
@@ -43,15 +51,20 @@ impl Machine {
                 None => return Ok(false),
             }
         }
-        for id in &component.tensors {
-            self.head = self.program.left_side(*id);
-            let given = self.given(*id, None)?;
-            let stored = self.finish(*id, given);
-            self.store(*id, stored);
-        }
         let own = component.tensors.len();
         let mut values = Vec::with_capacity(tensors.len());
         for (at, id) in tensors.iter().enumerate() {
+            if let Some(domains) = bounds.get(id) {
+                let room = domains.iter().map(Domain::len).product();
+                values.push(Values::Tuples(vec![0.0; room], vec![false; room]));
+                continue;
+            }
+            if at < own {
+                self.head = self.program.left_side(*id);
+                let given = self.given(*id, None)?;
+                let stored = self.finish(*id, given);
+                self.store(*id, stored);
+            }
             let Some(Stored::Dense(array)) = self.stored(*id) else { return Ok(false) };
             let doubles = self.numbers(array).doubles();
             values.push(if at < own { Values::Own(doubles.to_vec()) } else { Values::Given(doubles) });
@@ -60,10 +73,16 @@ impl Machine {
         let mut going = Going { machine: self, rules: &rules, steps: Vec::new(), looked: 0 };
         going.along(&nest, &mut state)?;
         for (id, values) in tensors.iter().zip(state.values).take(own) {
-            if let Values::Own(values) = values {
-                let array = self.given_array(&values);
-                self.store(*id, Stored::Dense(array));
-            }
+            let stored = match values {
+                Values::Own(values) => Stored::Dense(self.given_array(&values)),
+                Values::Tuples(values, present) => {
+                    let domains = bounds.get(id).map_or(&[][..], Vec::as_slice);
+                    let piece = Piece::of_marked(domains, &values, &present);
+                    self.finish(*id, Accumulator::Sparse(vec![piece]))
+                }
+                Values::Given(_) => continue,
+            };
+            self.store(*id, stored);
         }
         Ok(true)
     }

@@ -34,6 +34,7 @@ mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod tables;
 mod validation;
 mod weighted;
 mod windows;

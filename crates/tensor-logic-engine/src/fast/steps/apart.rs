@@ -84,11 +84,10 @@ impl Machine {
         let making = Making { own, registers, most };
         let all = self.budget.bytes;
         self.budget.bytes = all.min((most as u64).saturating_mul(BYTES));
-        let limited = self.budget.bytes < all;
         let found = self.all_apart(listings, terms, &making);
         self.budget.bytes = all;
         match found {
-            Err(refusal) if limited && refusal.code == Code::TooLarge => Ok(None),
+            Err(refusal) if refusal.code == Code::TooLarge => Ok(None),
             found => found,
         }
     }

@@ -1,12 +1,14 @@
 //! From the equations of a component to rules over registers, if all of it qualifies.
 //!
-//! Enter at [`Compiler::compile`]. Where steps are nested, what reads no tensor of the component and has no node of its
-//! own (relations, symbols, functions along an axis) is left to be computed apart, for all steps at once.
+//! Enter at [`Compiler::compile`]. What reads no tensor of the component and has no node of its own (relations, symbols,
+//! functions along an axis) is left to be computed apart, for all steps at once. A relation of the component, such as a
+//! part of an adjoint that is owed under guards, is kept as a square with a mark for each tuple.
 
 use std::collections::HashMap;
 use std::ops::Range as Numbers;
 
 use super::apart::{Asked, Listing, Settle};
+use super::bounds::{Bounds, ends, of};
 use super::tree::{Follow, Linear, Loop, Node, Place, Rule, Scope, Term, Test, size};
 use crate::ast::Comparison;
 use crate::fast::condition::{Condition, free};
@@ -14,13 +16,17 @@ use crate::fast::machine::{Machine, Stored};
 use crate::kernels::strides;
 use crate::linear::linear;
 use crate::program::{
-    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Moving, Operation, Otherwise,
-    Program, Range, Read, Reduce, Steps, Style, TensorId, When,
+    Argument, Component, Equation, Expr, Guard, IndexFn, IndexId, Moving, Operation, Otherwise, Program,
+    Range, Read, Reduce, Steps, Style, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
 /// A step of more bindings is left to blocks.
 const SMALL: usize = 512;
+
+/// The same of steps that may be replayed (`fast/replay.rs`), but for sums: `max[j](A[i, j] + S[t, j])` of 20 states takes
+/// 8 µs a step as arrays, and 20 µs as loops.
+const REPLAYED: usize = 64;
 
 /// A component as loops over numbers.
 pub(super) struct Compiled<'p> {
@@ -33,7 +39,9 @@ pub(super) struct Compiled<'p> {
     pub(super) count: usize,
     /// What is computed apart, list by list.
     pub(super) listings: Vec<Listing<'p>>,
-    /// How many elements the component has.
+    /// Bounds of the relations of the component.
+    pub(super) bounds: Bounds,
+    /// How many elements the component has, those within bounds included.
     pub(super) elements: usize,
 }
 
@@ -52,14 +60,16 @@ pub(super) enum Nest {
 /// What is being compiled.
 pub(super) struct Compiler<'m, 'p> {
     machine: &'m Machine,
-    program: &'p Program,
+    pub(super) program: &'p Program,
     /// The tensors of the component.
-    own: &'m [TensorId],
+    pub(super) own: &'m [TensorId],
+    pub(super) bounds: Bounds,
     registers: HashMap<IndexId, usize>,
     count: usize,
     tensors: Vec<TensorId>,
-    /// Bindings of a step.
+    /// Bindings of a step, and how many there may be.
     work: usize,
+    most: usize,
     /// Whether there are steps within steps.
     nested: bool,
     listings: Vec<Listing<'p>>,
@@ -84,15 +94,6 @@ impl Condensed<'_> {
     }
 }
 
-/// The ends of an interval, if they are so near to 0 that arithmetic on them stays within 64 bits.
-fn ends(domain: &Domain) -> Option<(i64, i64)> {
-    let near = |end: i64| end.unsigned_abs() < 1 << 30;
-    match domain {
-        Domain::Interval { from, to } if near(*from) && near(*to) => Some((*from, *to)),
-        _ => None,
-    }
-}
-
 impl<'m, 'p> Compiler<'m, 'p> {
     /// A component, if all of it qualifies.
     pub(super) fn compile(
@@ -106,46 +107,33 @@ impl<'m, 'p> Compiler<'m, 'p> {
             machine,
             program,
             own,
+            bounds: Bounds::new(),
             registers: HashMap::new(),
             count: 0,
             tensors: own.clone(),
             work: 0,
+            most: SMALL,
             nested: steps.places.iter().any(|(_, moving)| moving.len() > 1),
             listings: Vec::new(),
             apart: Vec::new(),
             tables: 0,
         };
+        let elements = compiler.bound(component)?;
         let (mut rules, mut members) = (Vec::new(), Vec::new());
         for (id, moving) in &steps.places {
-            let tensor = program.tensor(*id);
-            let joins = match tensor.combine {
-                Combine::Sum | Combine::Max | Combine::Min | Combine::Times | Combine::Or => true,
-                Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => false,
-            };
-            if tensor.style != Style::Square || moving.is_empty() || !joins {
+            if moving.is_empty() {
                 return None;
             }
             let first = rules.len();
-            for at in &component.equations {
-                let equation = program.equation(*at);
-                if equation.tensor == *id {
-                    rules.push(compiler.rule(equation, moving)?);
-                }
+            for equation in of(program, component, *id) {
+                rules.push(compiler.rule(equation, moving)?);
             }
             members.push((*id, moving.as_slice(), first..rules.len()));
         }
         let nest = compiler.nest(&members, 0)?;
-        let elements = own.iter().map(|id| program.tensor(*id).all_sizes().fold(1, usize::saturating_mul));
-        let Compiler { registers, count, tensors, work, listings, .. } = compiler;
-        (members.len() == own.len() && work <= SMALL).then(|| Compiled {
-            nest,
-            rules,
-            tensors,
-            registers,
-            count,
-            listings,
-            elements: elements.fold(0, usize::saturating_add),
-        })
+        let Compiler { bounds, registers, count, tensors, work, most, listings, .. } = compiler;
+        let all = members.len() == own.len() && work <= most;
+        all.then_some(Compiled { nest, rules, tensors, registers, count, listings, bounds, elements })
     }
 
     /// How the steps of some tensors are gone through from a level on: those on one cycle together.
@@ -164,8 +152,8 @@ impl<'m, 'p> Compiler<'m, 'p> {
             let mut all: Option<(i64, i64)> = None;
             for (id, moving, _) in group {
                 let moving = moving.get(level).filter(|moving| moving.up == first.up)?;
-                let place = self.program.tensor(*id).places.get(moving.place)?;
-                let Some(Domain::Interval { from, to }) = &place.domain else { return None };
+                let domains = self.domains(*id);
+                let Some(Domain::Interval { from, to }) = domains.get(moving.place) else { return None };
                 let (from, to) = (from.checked_add(moving.shift)?, to.checked_add(moving.shift)?);
                 all = Some(all.map_or((from, to), |(least, most)| (least.min(from), most.max(to))));
             }
@@ -229,8 +217,7 @@ impl<'m, 'p> Compiler<'m, 'p> {
         for index in &term.over {
             match self.one_loop(*index) {
                 Some(found) => over.push(found),
-                None if self.nested => unlisted = true,
-                None => return None,
+                None => unlisted = true,
             }
         }
         let times = bindings.checked_mul(size(&over))?;
@@ -241,7 +228,7 @@ impl<'m, 'p> Compiler<'m, 'p> {
             match self.test(condition, depends, times) {
                 Some(test) if depends => guards.push(test),
                 Some(test) => asked.push(Asked { condition, settle: Settle::Test(test) }),
-                None if self.nested && !depends => {
+                None if !depends => {
                     unlisted = true;
                     asked.push(Asked { condition, settle: Settle::Mask });
                 }
@@ -324,7 +311,7 @@ impl<'m, 'p> Compiler<'m, 'p> {
         id: TensorId,
         functions: impl IntoIterator<Item = &'f IndexFn>,
     ) -> Option<Vec<Place>> {
-        let domains = self.program.tensor(id).domains();
+        let domains = self.domains(id);
         let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let apart = strides(&sizes);
         let mut places = Vec::with_capacity(sizes.len());
@@ -357,7 +344,9 @@ impl<'m, 'p> Compiler<'m, 'p> {
     }
 
     fn read(&mut self, read: &Read) -> Option<Node> {
-        if self.program.tensor(read.tensor).style != Style::Square {
+        let round = self.program.tensor(read.tensor).style == Style::Round;
+        // A square read of a relation asks whether it is inside of the domain.
+        if round && (read.otherwise == Otherwise::Zero || !self.bounds.contains_key(&read.tensor)) {
             return None;
         }
         let functions: Option<Vec<&IndexFn>> = read.arguments.iter().map(Argument::function).collect();
@@ -393,7 +382,7 @@ impl<'m, 'p> Compiler<'m, 'p> {
         let one = |condition: Condition<'p>| {
             let depends = self.depends_on(condition);
             match self.test(condition, depends, times) {
-                None if !depends => Some(Test::Present(self.put_apart(Condensed::Condition(condition))?)),
+                None if !depends => Some(Test::Present(self.put_apart(Condensed::Condition(condition)))),
                 test => test,
             }
         };
@@ -430,12 +419,9 @@ impl<'m, 'p> Compiler<'m, 'p> {
     }
 
     /// What reads no tensor of the component is computed before, if its indices have values of their own.
-    fn put_apart(&mut self, what: Condensed<'p>) -> Option<Node> {
-        if !self.nested {
-            return None;
-        }
+    fn put_apart(&mut self, what: Condensed<'p>) -> Node {
         self.apart.push(what);
-        Some(Node::Apart(self.tables + self.apart.len() - 1))
+        Node::Apart(self.tables + self.apart.len() - 1)
     }
 
     fn nodes(&mut self, parts: &'p [Expr], times: usize) -> Option<Vec<Node>> {
@@ -466,7 +452,7 @@ impl<'m, 'p> Compiler<'m, 'p> {
         self.apart.truncate(apart);
         self.tensors.truncate(tensors);
         self.work = work;
-        self.put_apart(Condensed::Value(expr))
+        Some(self.put_apart(Condensed::Value(expr)))
     }
 
     fn direct(&mut self, expr: &'p Expr, times: usize) -> Option<Node> {
@@ -496,6 +482,9 @@ impl<'m, 'p> Compiler<'m, 'p> {
         self.work = self.work.checked_add(times)?;
         let guards = self.guards(&reduce.when, times)?;
         let body = self.node(&reduce.body, times)?;
+        if !self.nested && reduce.operation != Operation::Sum && guards.is_empty() {
+            self.most = REPLAYED;
+        }
         let empty = match reduce.operation {
             Operation::Sum | Operation::Count => Some(0.0),
             Operation::Product => Some(1.0),

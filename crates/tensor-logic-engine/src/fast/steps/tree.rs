@@ -114,7 +114,29 @@ pub(super) struct Term {
 /// The numbers of a tensor.
 pub(super) enum Values {
     Own(Vec<f64>),
+    /// Of a relation, within bounds that are known, and which tuples there are.
+    Tuples(Vec<f64>, Vec<bool>),
     Given(Arc<Vec<f64>>),
+}
+
+impl Values {
+    fn join(&mut self, combine: Combine, at: usize, value: f64) {
+        match self {
+            Values::Own(values) => join(combine, &mut values[at], value),
+            Values::Tuples(values, present) if present[at] => join(combine, &mut values[at], value),
+            Values::Tuples(values, present) => (values[at], present[at]) = (value, true),
+            Values::Given(_) => {}
+        }
+    }
+
+    fn read(&self, at: usize, otherwise: Otherwise) -> Option<f64> {
+        let value = match self {
+            Values::Tuples(values, present) => return present[at].then_some(values[at]),
+            Values::Own(values) => values[at],
+            Values::Given(values) => values[at],
+        };
+        (otherwise != Otherwise::Absent || value != 0.0).then_some(value)
+    }
 }
 
 /// What was computed for all steps at once.
@@ -196,11 +218,7 @@ impl State<'_> {
             if let Some(at) = element(&rule.head, &self.registers) {
                 for term in &rule.terms {
                     self.term(term, &mut |state, value| {
-                        if let Some(Values::Own(values)) = state.values.get_mut(rule.tensor)
-                            && let Some(slot) = values.get_mut(at)
-                        {
-                            join(rule.combine, slot, value);
-                        }
+                        state.values[rule.tensor].join(rule.combine, at, value);
                     });
                 }
             }
@@ -275,20 +293,14 @@ impl State<'_> {
         Some(match node {
             Node::Number(value) => *value,
             Node::Index(function) => function.value(&self.registers) as f64,
-            Node::Read { tensor, places, otherwise } => match element(places, &self.registers) {
-                Some(at) => {
-                    let value = match &self.values[*tensor] {
-                        Values::Own(values) => values[at],
-                        Values::Given(values) => values[at],
-                    };
-                    if *otherwise == Otherwise::Absent && value == 0.0 {
-                        return None;
-                    }
-                    value
+            Node::Read { tensor, places, otherwise } => {
+                let found = element(places, &self.registers);
+                let found = found.and_then(|at| self.values[*tensor].read(at, *otherwise));
+                match found {
+                    None if *otherwise == Otherwise::ZeroOutside => 0.0,
+                    found => found?,
                 }
-                None if *otherwise == Otherwise::ZeroOutside => 0.0,
-                None => return None,
-            },
+            }
             Node::Apart(at) => {
                 let table = self.apart.tables.get(*at)?;
                 let at = element(&table.places, &self.registers)?;
