@@ -13,7 +13,7 @@ use datarel::sorting;
 use crate::engine::Tuples;
 use crate::kernels::{Array, Buffer, larger, smaller};
 use crate::program::{Combine, Given, Program, Role, TensorId};
-use crate::value::{Const, Symbols, Tuple};
+use crate::value::{Const, Domain, Symbols, Tuple};
 
 /// A relation.
 #[derive(Debug, Clone, Default)]
@@ -140,6 +140,26 @@ pub(crate) struct Piece {
     pub(crate) values: Option<Vec<f64>>,
     /// How many contributions each stands for, where means are taken; `None`: 1.
     pub(crate) counts: Option<Vec<f64>>,
+}
+
+impl Piece {
+    /// The marked elements of a square of values.
+    pub(crate) fn of_marked(domains: &[Domain], values: &[f64], marks: &[bool]) -> Piece {
+        let marked: Vec<usize> = (0..marks.len()).filter(|at| marks[*at]).collect();
+        let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
+        let apart = crate::kernels::strides(&sizes);
+        let place = |((domain, size), stride): ((&Domain, &usize), usize)| Codes {
+            dictionary: domain.values().collect(),
+            codes: marked.iter().map(|at| (at / stride % size) as u32).collect(),
+        };
+        let values: Vec<f64> = marked.iter().map(|at| values[*at]).collect();
+        Piece {
+            len: marked.len(),
+            places: domains.iter().zip(&sizes).zip(apart).map(place).collect(),
+            values: values.iter().any(|value| *value != 1.0).then_some(values),
+            counts: None,
+        }
+    }
 }
 
 impl Relation {

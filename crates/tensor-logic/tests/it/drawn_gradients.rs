@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What comes of a program.
 #[derive(Debug)]
-enum Outcome {
+pub(crate) enum Outcome {
     /// It is no program, or has nothing to differentiate.
     Nothing,
     Same,
@@ -295,7 +295,7 @@ fn examined(text: &str, storage: Storage) -> Outcome {
 }
 
 /// As [`examined`], in a thread of its own that is left behind if it takes too long.
-fn outcome(text: &str, storage: Storage) -> Outcome {
+pub(crate) fn outcome(text: &str, storage: Storage) -> Outcome {
     let (sender, receiver) = mpsc::channel();
     let owned = text.to_owned();
     std::thread::spawn(move || {

@@ -35,6 +35,7 @@ mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod tables;
 mod validation;
 mod weighted;
 mod windows;
