@@ -19,7 +19,7 @@ fn draw(stream: &mut Stream) -> Drawn {
     let mut choices = Vec::new();
     let mut weights = Vec::new();
     for _ in 0..1 + stream.below(5) {
-        let alternatives = if stream.below(3) == 0 { 1 + stream.below(3) as u32 } else { 1 };
+        let alternatives = if stream.below(3) == 0 { 1 + stream.below(5) as u32 } else { 1 };
         let first = proofs.choice(alternatives).0;
         choices.push((first..first + alternatives).collect());
         // Often at an end, where a sum of weights leaves nothing.
@@ -303,6 +303,6 @@ fn refusals() {
             }
         }
     }
-    let limits = Limits { nodes: 50, ..Limits::default() };
-    assert!(matches!(proofs.compile(&[goal], &limits), Err(Failure::TooLarge { nodes: 50 })));
+    let limits = Limits { bytes: 4000, ..Limits::default() };
+    assert!(matches!(proofs.compile(&[goal], &limits), Err(Failure::TooLarge { bytes: 4000 })));
 }

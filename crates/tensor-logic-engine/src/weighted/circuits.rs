@@ -13,9 +13,6 @@ use crate::value::{Domain, Tuple, element};
 use crate::weighted::ground::Grounding;
 use crate::weighted::rules::{Context, Elements, Origin, Rules, Weight, position, rules};
 
-/// About so many bytes stand for a node of a diagram while it is made.
-const NODE: u64 = 40;
-
 /// The ground rules of some relations, and their circuits.
 pub(super) struct Compiled {
     /// What the grounding said, to be compared with what it says next time.
@@ -28,7 +25,7 @@ pub(super) struct Compiled {
     atoms: Vec<Atom>,
     /// How many proofs of an atom are kept, where not all are.
     pub(super) keep: Option<Vec<u32>>,
-    circuits: Option<Circuits>,
+    circuits: Option<Arc<Circuits>>,
     /// What ground rules are about, if somebody will ask.
     pub(super) named: Named,
     /// How many tuples of each relation stand in ground rules.
@@ -106,15 +103,15 @@ impl Compiled {
             all_probable(context.program, *id, value)?;
         }
         let weights = self.weights(context, &sources);
-        let nodes = usize::try_from(context.budget.bytes / NODE).unwrap_or(usize::MAX);
-        let limits = Limits { nodes, stop: &|| context.stop.asked() };
+        let bytes = usize::try_from(context.budget.bytes).unwrap_or(usize::MAX);
+        let limits = Limits { bytes, stop: &|| context.stop.asked() };
         let compiled = match (&self.circuits, &self.keep) {
-            (Some(circuits), None) => Ok(circuits.clone()),
-            (None, None) => self.proofs.compile(&self.atoms, &limits),
+            (Some(circuits), None) => Ok(Arc::clone(circuits)),
+            (None, None) => self.proofs.compile(&self.atoms, &limits).map(Arc::new),
             (_, Some(keep)) => {
                 let keep =
                     |atom: Atom| keep.get(atom.0 as usize).map_or(usize::MAX, |proofs| *proofs as usize);
-                self.proofs.top(&self.atoms, &keep, &weights, &limits)
+                self.proofs.top(&self.atoms, &keep, &weights, &limits).map(Arc::new)
             }
         };
         let first = self.asked.keys().next().copied();
@@ -232,10 +229,11 @@ impl Compiled {
         };
         match failure {
             Failure::Stopped => interrupted(at),
-            Failure::TooLarge { nodes } => {
+            Failure::TooLarge { bytes } => {
                 let name = asked.map_or("", |id| program.name(id));
-                let message =
-                    format!("the proofs of `{name}` need more than {nodes} nodes of a decision diagram");
+                let message = format!(
+                    "the decision diagrams of the proofs of `{name}` need more than {bytes} bytes (--max-bytes)"
+                );
                 Refusal::new(Code::Budget, at, message).help(
                     "keep the most probable proofs of every tuple, with the type `topk(10)`, or allow more with --max-bytes",
                 )
