@@ -120,7 +120,9 @@ impl Compiler<'_> {
                 None => {
                     let steps = share.steps.saturating_sub(apart.steps);
                     let left = Share { nodes: share.nodes.saturating_sub(apart.nodes), steps };
-                    let Some((circuit, used)) = trial.circuit(left, self.room(), self.limits)? else {
+                    let is_left = left.nodes > 0 && left.steps > 0;
+                    let found = if is_left { trial.circuit(left, self.room(), self.limits)? } else { None };
+                    let Some((circuit, used)) = found else {
                         apart.trial = Some((trial, choices));
                         return Ok(false);
                     };

@@ -37,6 +37,7 @@ mod diagram;
 mod elimination;
 mod functions;
 mod order;
+mod possible;
 mod proofs;
 mod sets;
 mod top;

@@ -36,6 +36,7 @@ mod schedules;
 mod strips;
 mod validation;
 mod weighted;
+mod weighted_reads;
 mod windows;
 
 mod again;
