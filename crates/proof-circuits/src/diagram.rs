@@ -55,6 +55,10 @@ const BITS: u32 = 31;
 /// So many steps are made before somebody is asked whether to end: well below a hundredth of a second.
 const STEPS: u64 = 1 << 14;
 
+/// A table of joins that may not grow loses at most so many times what it holds. Where an order is good, diagrams that take all
+/// of the room need fewer than 40 joins for each node, and there are not more nodes than twice the slots of the table.
+const LOST: usize = 64;
+
 /// All functions that were made, over choices in a fixed order.
 pub(crate) struct Diagrams<'s> {
     /// The choice of a node; behind the last one for the constants.
@@ -251,8 +255,9 @@ impl<'s> Diagrams<'s> {
     }
 
     /// Notes the result of a join. The table grows with what it loses, not with the nodes that there are: where many joins
-    /// lead to few functions, what is forgotten is done again, and again below that. It takes a quarter of the room at most.
-    fn note(&mut self, key: u64, node: Node) {
+    /// lead to few functions, what is forgotten is done again, and again below that. It takes a quarter of the room at most;
+    /// what loses so many times what that holds would need more.
+    fn note(&mut self, key: u64, node: Node) -> Result<(), Full> {
         let size = self.known.len();
         if self.lost > size / 4 && size * 2 * size_of::<Known>() <= self.room / 4 {
             self.lost = 0;
@@ -260,10 +265,13 @@ impl<'s> Diagrams<'s> {
             for known in before.into_iter().filter(|known| *known != NOTHING) {
                 self.known[mix(known.0) as usize & (size * 2 - 1)] = known;
             }
+        } else if self.lost / LOST > size {
+            return Err(Full::Bytes);
         }
         let slot = mix(key) as usize & (self.known.len() - 1);
         self.lost += usize::from(self.known[slot] != NOTHING);
         self.known[slot] = (key, node);
+        Ok(())
     }
 
     /// Counts what a join does.
@@ -333,7 +341,7 @@ impl<'s> Diagrams<'s> {
                     self.making = making;
                     results.truncate(begin);
                     let node = self.node(level, other)?;
-                    self.note(key(a, b), node);
+                    self.note(key(a, b), node)?;
                     results.push(node);
                 }
             }

@@ -206,6 +206,14 @@ fn bytes_have_a_limit() {
     }
 }
 
+/// Joins that do not fit into the bytes are not done again for ever.
+#[test]
+fn what_is_forgotten_has_a_limit() {
+    let (proofs, goal) = right_and_down(14);
+    let limits = Limits { bytes: 1 << 19, ..Limits::default() };
+    assert_eq!(proofs.compile(&[goal], &limits).err(), Some(Failure::TooLarge { bytes: 1 << 19 }));
+}
+
 /// Somebody is asked whether to end though few nodes are made.
 #[test]
 fn joins_ask_whether_to_end() {
