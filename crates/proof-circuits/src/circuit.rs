@@ -1,6 +1,6 @@
 //! Diagrams as programs that are run on weights, forward and backward.
 
-use crate::diagram::{Diagrams, FALSE, Node, TRUE};
+use crate::diagram::{Case, Diagrams, FALSE, Node, TRUE};
 use crate::proofs::{Atom, Event, Proofs};
 use crate::{Failure, Limits};
 
@@ -30,13 +30,22 @@ pub(crate) struct Part {
 /// A diagram with its nodes in order: what a node branches to stands before it.
 #[derive(Debug, Clone)]
 pub(crate) struct Circuit {
-    /// The choice of each node, and where its branches end in `children`.
-    nodes: Vec<(u32, u32)>,
-    /// 0 and 1 are the constants, 2 the first node.
-    children: Vec<u32>,
+    nodes: Vec<Ask>,
+    /// The alternatives that nodes name, and where they lead: 0 and 1 are the constants, 2 the first node.
+    cases: Vec<Case>,
     roots: Vec<u32>,
     /// Whether each root is met in some world in which what is certain happens.
     possible: Vec<bool>,
+}
+
+/// Which alternative of a choice is the case.
+#[derive(Debug, Clone, Copy)]
+struct Ask {
+    choice: u32,
+    /// Where the others lead, and none of them.
+    other: u32,
+    /// Where its cases end.
+    end: u32,
 }
 
 impl Circuit {
@@ -50,42 +59,58 @@ impl Circuit {
     ) -> Circuit {
         let mut places = vec![u32::MAX; diagrams.len()];
         (places[FALSE as usize], places[TRUE as usize]) = (0, 1);
-        let mut needed: Vec<Node> = Vec::new();
+        let mut count = 0;
         let mut open: Vec<Node> = roots.to_vec();
         while let Some(node) = open.pop() {
             if places[node as usize] == u32::MAX {
                 places[node as usize] = 0;
-                needed.push(node);
-                open.extend(diagrams.branches(node));
+                count += 1;
+                open.extend(diagrams.cases(node).iter().map(|(_, branch)| *branch));
+                open.push(diagrams.other(node));
             }
         }
+        let (mut nodes, mut cases) = (Vec::with_capacity(count), Vec::new());
         // A node is made behind its branches.
-        needed.sort_unstable();
-        (2..).zip(&needed).for_each(|(place, node)| places[*node as usize] = place);
-        let (nodes, children) = (Vec::new(), Vec::new());
-        let mut circuit = Circuit { nodes, children, roots: Vec::new(), possible: Vec::new() };
-        for node in needed {
-            circuit.children.extend(diagrams.branches(node).iter().map(|branch| places[*branch as usize]));
+        for node in 2..diagrams.len() as Node {
+            if places[node as usize] == u32::MAX {
+                continue;
+            }
+            places[node as usize] = nodes.len() as u32 + 2;
+            cases.extend(diagrams.cases(node).iter().map(|(at, branch)| (*at, places[*branch as usize])));
             let choice = order[diagrams.level(node) as usize];
-            circuit.nodes.push((choice, circuit.children.len() as u32));
+            let other = places[diagrams.other(node) as usize];
+            nodes.push(Ask { choice, other, end: cases.len() as u32 });
         }
-        circuit.roots = roots.iter().map(|root| places[*root as usize]).collect();
+        cases.shrink_to_fit();
+        let roots = roots.iter().map(|root| places[*root as usize]).collect();
+        let mut circuit = Circuit { nodes, cases, roots, possible: Vec::new() };
         let mut possible = vec![false, true];
-        for (_, choice, branches) in circuit.nodes() {
-            possible.push(match sure(choice) {
-                Some(alternative) => possible[branches[alternative as usize] as usize],
-                None => branches.iter().any(|branch| possible[*branch as usize]),
+        for (_, ask, cases) in circuit.nodes() {
+            let other = possible[ask.other as usize];
+            possible.push(match sure(ask.choice) {
+                Some(alternative) => match cases.binary_search_by_key(&alternative, |(at, _)| *at) {
+                    Ok(at) => possible[cases[at].1 as usize],
+                    Err(_) => other,
+                },
+                None => other || cases.iter().any(|(_, branch)| possible[*branch as usize]),
             });
         }
         circuit.possible = circuit.roots.iter().map(|root| possible[*root as usize]).collect();
         circuit
     }
 
-    /// The nodes with their choices and branches, each behind its branches.
-    fn nodes(&self) -> impl DoubleEndedIterator<Item = (usize, u32, &[u32])> {
-        self.nodes.iter().enumerate().map(|(at, (choice, end))| {
-            let begin = at.checked_sub(1).map_or(0, |before| self.nodes[before].1);
-            (at + 2, *choice, &self.children[begin as usize..*end as usize])
+    /// What it takes, with the values and derivatives of its nodes while it runs.
+    pub(crate) fn bytes(&self) -> usize {
+        self.nodes.len() * (size_of::<Ask>() + 2 * size_of::<f64>())
+            + self.cases.len() * size_of::<Case>()
+            + self.roots.len() * 2 * size_of::<u32>()
+    }
+
+    /// The nodes with their cases, each behind its branches.
+    fn nodes(&self) -> impl DoubleEndedIterator<Item = (usize, &Ask, &[Case])> {
+        self.nodes.iter().enumerate().map(|(at, ask)| {
+            let begin = at.checked_sub(1).map_or(0, |before| self.nodes[before].end);
+            (at + 2, ask, &self.cases[begin as usize..ask.end as usize])
         })
     }
 
@@ -93,28 +118,33 @@ impl Circuit {
     fn values(&self, weights: &Weights<'_>, choices: &[u32], values: &mut Vec<f64>) {
         values.clear();
         values.extend([0.0, 1.0]);
-        for (_, choice, branches) in self.nodes() {
-            let (happens, rest) = weights.of(choices[choice as usize]);
-            let mut value = 0.0;
-            for (branch, weight) in branches.iter().zip(happens) {
+        for (_, ask, cases) in self.nodes() {
+            let happens = weights.of(choices[ask.choice as usize]);
+            let (mut value, mut named) = (0.0, 0.0);
+            for (alternative, branch) in cases {
+                let weight = happens[*alternative as usize];
                 value += weight * values[*branch as usize];
+                named += weight;
             }
-            value += rest * values[branches[happens.len()] as usize];
+            value += left(named) * values[ask.other as usize];
             values.push(value);
         }
     }
 }
 
-/// Weights of events, and what they leave of each choice.
+/// What alternatives leave to others and to none, which is not less than nothing by rounding.
+fn left(named: f64) -> f64 {
+    (1.0 - named).max(0.0)
+}
+
+/// Weights of events.
 struct Weights<'w> {
     weights: &'w [f64],
-    rests: Vec<f64>,
     alternatives: &'w [u32],
 }
 
 impl<'w> Weights<'w> {
     fn new(weights: &'w [f64], alternatives: &'w [u32]) -> Result<Weights<'w>, Failure> {
-        let mut rests = Vec::with_capacity(alternatives.len());
         for ends in alternatives.windows(2) {
             let mut sum = 0.0;
             for event in ends[0]..ends[1] {
@@ -127,9 +157,8 @@ impl<'w> Weights<'w> {
             if sum > 1.0 + ROUNDING {
                 return Err(Failure::NoDistribution { event: Event(ends[0]), sum });
             }
-            rests.push((1.0 - sum).max(0.0));
         }
-        Ok(Weights { weights, rests, alternatives })
+        Ok(Weights { weights, alternatives })
     }
 
     fn events(&self, choice: u32) -> std::ops::Range<usize> {
@@ -137,9 +166,9 @@ impl<'w> Weights<'w> {
         self.alternatives[at] as usize..self.alternatives[at + 1] as usize
     }
 
-    /// The weights of a choice's alternatives, and of none of them.
-    fn of(&self, choice: u32) -> (&'w [f64], f64) {
-        (&self.weights[self.events(choice)], self.rests[choice as usize])
+    /// The weights of a choice's alternatives.
+    fn of(&self, choice: u32) -> &'w [f64] {
+        &self.weights[self.events(choice)]
     }
 }
 
@@ -153,6 +182,16 @@ impl Circuits {
     pub(crate) fn add(&mut self, circuit: Circuit) -> u32 {
         self.circuits.push(circuit);
         self.circuits.len() as u32 - 1
+    }
+
+    /// How many circuits there are.
+    pub(crate) fn len(&self) -> usize {
+        self.circuits.len()
+    }
+
+    /// Forgets circuits that no part has: those behind the first ones.
+    pub(crate) fn truncate(&mut self, circuits: usize) {
+        self.circuits.truncate(circuits);
     }
 
     /// How many nodes the diagrams have, each shape once.
@@ -211,19 +250,22 @@ impl Circuits {
             for (goal, root) in part.goals.iter().zip(&circuit.roots) {
                 owed[*root as usize] += adjoints.get(*goal).copied().unwrap_or(0.0);
             }
-            for (node, choice, branches) in circuit.nodes().rev() {
+            for (node, ask, cases) in circuit.nodes().rev() {
                 let adjoint: f64 = owed[node];
                 if adjoint == 0.0 {
                     continue;
                 }
-                let choice = part.choices[choice as usize];
-                let (happens, rest) = weights.of(choice);
-                let none = branches[happens.len()] as usize;
-                for ((event, weight), branch) in weights.events(choice).zip(happens).zip(branches) {
-                    slopes[event] += adjoint * (values[*branch as usize] - values[none]);
+                let events = weights.events(part.choices[ask.choice as usize]);
+                let other = ask.other as usize;
+                let mut named = 0.0;
+                for (alternative, branch) in cases {
+                    let event = events.start + *alternative as usize;
+                    let weight = weights.weights[event];
+                    slopes[event] += adjoint * (values[*branch as usize] - values[other]);
                     owed[*branch as usize] += adjoint * weight;
+                    named += weight;
                 }
-                owed[none] += adjoint * rest;
+                owed[other] += adjoint * left(named);
             }
         }
         Ok(slopes)

@@ -1,16 +1,22 @@
-//! From ground rules to circuits: connected parts, parts of one shape once, diagrams by fixpoint, orders by trial.
+//! From ground rules to circuits: connected parts, parts of one shape once, goals of a part together or each alone.
 
 use std::collections::HashMap;
 
 use crate::circuit::{Circuit, Circuits, Part};
-use crate::diagram::{Diagrams, Full, Node};
-use crate::functions::values;
+use crate::diagram::Share;
 use crate::proofs::{Atom, Event, Literal, Proofs, Search};
-use crate::{Failure, Limits, order};
+use crate::trial::Trial;
+use crate::{Failure, Limits};
 
 /// So many nodes are allowed at first, and so many times as many in the next round.
 const FEW: usize = 1 << 12;
 const MORE: usize = 8;
+
+/// So many steps of joins are allowed for each node. Where an order is good, there are 1 to 10 of them.
+const STEPS: u64 = 64;
+
+/// Shapes are remembered as long as they take no more than this part of the room.
+const SHAPES: usize = 8;
 
 impl Proofs {
     /// The circuits of these goals. An atom that was not made follows never.
@@ -19,23 +25,133 @@ impl Proofs {
     /// [`Failure::NotStratified`], [`Failure::TooLarge`] and [`Failure::Stopped`].
     pub fn compile(&self, goals: &[Atom], limits: &Limits<'_>) -> Result<Circuits, Failure> {
         self.check()?;
-        let mut known: HashMap<Shape, u32> = HashMap::new();
-        let mut circuits = Circuits::new(self, goals.len());
-        let mut search = Search::new(self);
+        let (search, known) = (Search::new(self), HashMap::new());
+        let circuits = Circuits::new(self, goals.len());
+        let mut compiler = Compiler { proofs: self, limits, search, known, circuits, bytes: 0, shapes: 0 };
         for positions in connected(self, goals) {
-            let of_part: Vec<Atom> = positions.iter().map(|at| goals[*at]).collect();
-            let (shape, choices) = Shape::of(self, &of_part, &mut search);
-            let circuit = match known.get(&shape) {
-                Some(circuit) => *circuit,
+            compiler.part(goals, positions)?;
+        }
+        Ok(compiler.circuits)
+    }
+}
+
+struct Compiler<'p> {
+    proofs: &'p Proofs,
+    limits: &'p Limits<'p>,
+    search: Search<'p>,
+    /// The circuit of each shape.
+    known: HashMap<Shape, u32>,
+    circuits: Circuits,
+    /// What circuits take, and what shapes do.
+    bytes: usize,
+    shapes: usize,
+}
+
+/// The goals of a part, each alone: those that have circuits, in order, and the trial of the next one.
+#[derive(Default)]
+struct Apart {
+    parts: Vec<Part>,
+    trial: Option<(Trial, Vec<u32>)>,
+    /// What the circuits took.
+    nodes: usize,
+    steps: u64,
+}
+
+impl Compiler<'_> {
+    /// The circuits of the goals of a connected part. One diagram of all of them shares what they have in common, but its
+    /// one order of choices may be good for none: of noisy causes with many effects it is exponentially larger than those
+    /// of each effect. So in every round both are tried, with as many nodes.
+    fn part(&mut self, goals: &[Atom], positions: Vec<usize>) -> Result<(), Failure> {
+        let of_part: Vec<Atom> = positions.iter().map(|at| goals[*at]).collect();
+        let (shape, choices) = Shape::of(self.proofs, &of_part, &mut self.search);
+        if let Some(circuit) = self.known.get(&shape).copied() {
+            self.circuits.parts.push(Part { circuit, choices, goals: positions });
+            return Ok(());
+        }
+        let mut together = Trial::new(shape);
+        let mut apart = Apart::default();
+        let before = (self.circuits.len() as u32, self.bytes);
+        let mut nodes = FEW;
+        loop {
+            let share = Share { nodes, steps: (nodes as u64).saturating_mul(STEPS) };
+            if let Some((circuit, _)) = together.circuit(share, self.room(), self.limits)? {
+                self.circuits.truncate(before.0 as usize);
+                self.known.retain(|_, circuit| *circuit < before.0);
+                self.bytes = before.1;
+                let circuit = self.keep(together.shape, circuit);
+                self.circuits.parts.push(Part { circuit, choices, goals: positions });
+                return Ok(());
+            }
+            let is_apart = positions.len() > 1;
+            if is_apart && self.apart(&mut apart, &of_part, &positions, share)? {
+                self.circuits.parts.append(&mut apart.parts);
+                return Ok(());
+            }
+            let is_over = |(trial, _): &(Trial, Vec<u32>)| trial.is_over();
+            if together.is_over() && (!is_apart || apart.trial.as_ref().is_some_and(is_over)) {
+                return Err(Failure::TooLarge { bytes: self.limits.bytes });
+            }
+            nodes = nodes.saturating_mul(MORE);
+        }
+    }
+
+    /// Makes circuits of goals alone while they take no more than this share together; whether all have one.
+    fn apart(
+        &mut self,
+        apart: &mut Apart,
+        goals: &[Atom],
+        positions: &[usize],
+        share: Share,
+    ) -> Result<bool, Failure> {
+        while let Some(goal) = goals.get(apart.parts.len()) {
+            if (self.limits.stop)() {
+                return Err(Failure::Stopped);
+            }
+            let (mut trial, choices) = match apart.trial.take() {
+                Some(begun) => begun,
                 None => {
-                    let circuit = circuits.add(shape.circuit(limits)?);
-                    known.insert(shape, circuit);
-                    circuit
+                    let (shape, choices) = Shape::of(self.proofs, &[*goal], &mut self.search);
+                    apart.steps += (shape.proofs.literals.len() + shape.proofs.rules()) as u64;
+                    (Trial::new(shape), choices)
                 }
             };
-            circuits.parts.push(Part { circuit, choices, goals: positions });
+            let circuit = match self.known.get(&trial.shape) {
+                Some(circuit) => *circuit,
+                None => {
+                    let steps = share.steps.saturating_sub(apart.steps);
+                    let left = Share { nodes: share.nodes.saturating_sub(apart.nodes), steps };
+                    let is_left = left.nodes > 0 && left.steps > 0;
+                    let found = if is_left { trial.circuit(left, self.room(), self.limits)? } else { None };
+                    let Some((circuit, used)) = found else {
+                        apart.trial = Some((trial, choices));
+                        return Ok(false);
+                    };
+                    (apart.nodes, apart.steps) = (apart.nodes + used.nodes, apart.steps + used.steps);
+                    self.keep(trial.shape, circuit)
+                }
+            };
+            let goals = vec![positions[apart.parts.len()]];
+            apart.parts.push(Part { circuit, choices, goals });
         }
-        Ok(circuits)
+        Ok(true)
+    }
+
+    /// The bytes that are left.
+    fn room(&self) -> usize {
+        self.limits.bytes.saturating_sub(self.bytes)
+    }
+
+    /// Adds a circuit and says its number.
+    fn keep(&mut self, shape: Shape, circuit: Circuit) -> u32 {
+        self.bytes += circuit.bytes();
+        let circuit = self.circuits.add(circuit);
+        let bytes = shape.bytes();
+        if self.shapes + bytes <= self.limits.bytes / SHAPES {
+            self.shapes += bytes;
+            self.bytes += bytes;
+            self.known.insert(shape, circuit);
+        }
+        circuit
     }
 }
 
@@ -108,9 +224,9 @@ fn plain(proofs: &Proofs, literal: &Literal) -> Literal {
 /// What lies below some goals, numbered in the order in which a search finds it: the choices in an order that is good for
 /// diagrams, the atoms behind what they follow from.
 #[derive(PartialEq, Eq, Hash)]
-struct Shape {
-    proofs: Proofs,
-    goals: Vec<Atom>,
+pub(crate) struct Shape {
+    pub(crate) proofs: Proofs,
+    pub(crate) goals: Vec<Atom>,
 }
 
 impl Shape {
@@ -153,44 +269,13 @@ impl Shape {
         (Shape { proofs: shape, goals }, below.choices)
     }
 
-    /// The circuit by the first order of choices whose diagrams are small enough: all orders are tried with few nodes, then
-    /// with more, so that a bad one costs little.
-    fn circuit(&self, limits: &Limits<'_>) -> Result<Circuit, Failure> {
-        let mut orders =
-            vec![(0..self.proofs.alternatives.len().saturating_sub(1) as u32).collect::<Vec<u32>>()];
-        let mut nodes = FEW;
-        loop {
-            let allowed = nodes.min(limits.nodes);
-            for order in &orders {
-                match self.diagrams(order, allowed, limits) {
-                    Ok(circuit) => return Ok(circuit),
-                    Err(Full { stopped: true }) => return Err(Failure::Stopped),
-                    Err(Full { stopped: false }) => {}
-                }
-            }
-            if allowed == limits.nodes && nodes > FEW {
-                return Err(Failure::TooLarge { nodes: limits.nodes });
-            }
-            if nodes == FEW {
-                orders = order::orders(&self.proofs, &self.goals);
-            } else {
-                nodes = nodes.saturating_mul(MORE);
-            }
-            nodes = nodes.max(FEW * MORE);
-        }
-    }
-
-    /// The diagrams of all atoms, the choices in this order, as a circuit of the goals.
-    fn diagrams(&self, order: &[u32], nodes: usize, limits: &Limits<'_>) -> Result<Circuit, Full> {
+    /// About how many bytes it takes.
+    fn bytes(&self) -> usize {
         let proofs = &self.proofs;
-        let branches = order.iter().map(|choice| proofs.events_of(*choice).len() as u32 + 1).collect();
-        let mut diagrams = Diagrams::new(branches, nodes, limits.stop);
-        let values = values(proofs, &self.goals, order, &mut diagrams)?;
-        let roots: Vec<Node> = self.goals.iter().map(|goal| values[goal.0 as usize]).collect();
-        let sure = |choice: u32| {
-            let event = proofs.sure[choice as usize];
-            event.map(|event| event.0 - proofs.events_of(choice).start)
-        };
-        Ok(Circuit::new(&diagrams, &roots, order, &sure))
+        proofs.choices.len() * size_of::<u32>()
+            + proofs.alternatives.len() * (size_of::<u32>() + size_of::<Option<Event>>())
+            + proofs.atoms() * (size_of::<u32>() + size_of::<Vec<u32>>())
+            + proofs.rules() * (size_of::<Atom>() + 2 * size_of::<u32>())
+            + proofs.literals.len() * size_of::<Literal>()
     }
 }

@@ -135,27 +135,42 @@ impl Functions<'_> {
         literals: impl Iterator<Item = &'l Literal>,
         diagrams: &mut Diagrams<'_>,
     ) -> Result<Node, Full> {
-        let event = |event: Event, diagrams: &mut Diagrams<'_>| {
-            let first = self.proofs.events_of(self.proofs.choice_of(event)).start;
-            diagrams.event(self.level(event), event.0 - first)
-        };
-        let mut way = TRUE;
+        let mut events: Vec<Node> = Vec::new();
+        let mut atoms: Vec<Literal> = Vec::new();
         for literal in literals {
-            let part = match literal {
-                Literal::Is(of) => event(*of, diagrams)?,
+            match literal {
+                Literal::Is(of) => events.push(self.event(*of, diagrams)?),
                 Literal::IsNot(of) => {
-                    let happens = event(*of, diagrams)?;
-                    diagrams.not(happens)?
+                    let happens = self.event(*of, diagrams)?;
+                    events.push(diagrams.not(happens)?);
                 }
-                Literal::Follows(atom) => self.values[atom.0 as usize],
-                Literal::FollowsNot(atom) => diagrams.not(self.values[atom.0 as usize])?,
-            };
-            way = diagrams.and(way, part)?;
+                Literal::Follows(_) | Literal::FollowsNot(_) => atoms.push(*literal),
+            }
+        }
+        // In pairs, as ways are: what all of some events say is as long as they are many.
+        while events.len() > 1 {
+            let pairs: Result<Vec<Node>, Full> =
+                events.chunks(2).map(|pair| diagrams.and(pair[0], *pair.last().unwrap_or(&TRUE))).collect();
+            events = pairs?;
+        }
+        let mut way = events.first().copied().unwrap_or(TRUE);
+        for literal in atoms {
             if way == FALSE {
                 break;
             }
+            let part = match literal {
+                Literal::Follows(atom) => self.values[atom.0 as usize],
+                Literal::FollowsNot(atom) => diagrams.not(self.values[atom.0 as usize])?,
+                Literal::Is(_) | Literal::IsNot(_) => TRUE,
+            };
+            way = diagrams.and(way, part)?;
         }
         Ok(way)
+    }
+
+    fn event(&self, event: Event, diagrams: &mut Diagrams<'_>) -> Result<Node, Full> {
+        let first = self.proofs.events_of(self.proofs.choice_of(event)).start;
+        diagrams.event(self.level(event), event.0 - first)
     }
 
     fn level(&self, event: Event) -> u32 {

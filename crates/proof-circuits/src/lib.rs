@@ -37,9 +37,11 @@ mod diagram;
 mod elimination;
 mod functions;
 mod order;
+mod possible;
 mod proofs;
 mod sets;
 mod top;
+mod trial;
 
 pub use circuit::Circuits;
 pub use derivation::{Explained, Proof, Step};
@@ -48,27 +50,27 @@ pub use sets::{ProofSet, ProofSets};
 
 /// What a compilation may use.
 pub struct Limits<'a> {
-    /// The most nodes of the diagrams of one connected part; a node costs about 40 bytes.
-    pub nodes: usize,
+    /// The most bytes that diagrams take while they are made, with what is kept of those that were.
+    pub bytes: usize,
     /// Asked now and then; ends the compilation where it says so.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 impl Default for Limits<'_> {
-    /// 2²⁴ nodes, and nobody stops it.
+    /// 2³⁰ bytes, and nobody stops it.
     fn default() -> Self {
-        Limits { nodes: 1 << 24, stop: &|| false }
+        Limits { bytes: 1 << 30, stop: &|| false }
     }
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Failure {
-    /// The diagrams have more nodes than are allowed.
-    #[error("the proofs need more than {nodes} nodes of a decision diagram")]
+    /// The diagrams take more bytes than are allowed.
+    #[error("the decision diagrams of the proofs need more than {bytes} bytes")]
     TooLarge {
         /// The limit.
-        nodes: usize,
+        bytes: usize,
     },
     /// Somebody asked to end.
     #[error("stopped")]

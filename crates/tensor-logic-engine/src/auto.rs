@@ -17,7 +17,7 @@ use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Given, Program, Role, Style, TensorId};
-use crate::weighted::{self, Weighted};
+use crate::weighted::{self, Asked, Weighted};
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
@@ -331,7 +331,7 @@ impl Auto {
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
-        asked: BTreeSet<TensorId>,
+        asked: Asked,
         by_rules: &dyn Fn(Value) -> T,
         others: Others<'_, T>,
     ) -> Result<Vec<T>> {

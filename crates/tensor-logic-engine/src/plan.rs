@@ -60,7 +60,7 @@ impl Planner<'_> {
         if !asked.is_empty() {
             self.profile.add(weighted::planned(program, &asked));
             let mut rest = weighted::inputs(program, &asked);
-            rest.extend(goals.iter().filter(|goal| !asked.contains(goal)));
+            rest.extend(goals.iter().filter(|goal| !asked.contains_key(goal)));
             let rest: Vec<TensorId> = rest.into_iter().collect();
             let handed = weighted::handed(program, &asked);
             return if rest.is_empty() { Ok(()) } else { self.goals(&handed, &rest) };

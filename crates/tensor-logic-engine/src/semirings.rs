@@ -79,9 +79,9 @@ impl Semiring for Provenance {
         Some(event.map_or_else(|| self.one(), |event| self.sets.event(event)))
     }
 
-    /// How probable it is that one of the proofs is the case, where the diagram of them has a million nodes at most.
+    /// How probable it is that one of the proofs is the case, where the diagram of them takes 64 MiB at most.
     fn answer(&self, tag: &ProofSet) -> Option<f64> {
-        self.sets.probability(tag, &Limits { nodes: 1 << 20, ..Limits::default() }).ok()
+        self.sets.probability(tag, &Limits { bytes: 1 << 26, ..Limits::default() }).ok()
     }
 }
 

@@ -13,8 +13,10 @@ mod circuits;
 mod explained;
 mod ground;
 mod rules;
+mod wanted;
 
-pub use explained::derivations;
+pub use explained::{Probable, explained};
+pub(crate) use wanted::{Asked, asked};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use ground::{Grounding, ground, proved_below};
 use rules::Context;
 use tensor_logic_core::recursion;
 use tensor_logic_core::weighted::factors;
+use wanted::Wanted;
 
 /// What the values of other programs are asked of.
 pub(crate) type Ask<'a> = &'a mut dyn FnMut(&Request<'_>, &[TensorId]) -> Result<Vec<Value>>;
@@ -50,7 +53,7 @@ pub(crate) struct Weighted {
 /// What is done for some goals of a program.
 struct Plan {
     stamp: u64,
-    asked: BTreeSet<TensorId>,
+    asked: Asked,
     levels: Vec<Level>,
     /// Whether somebody will ask where ground rules come from.
     explained: bool,
@@ -58,7 +61,7 @@ struct Plan {
 
 /// Relations that need only values of lower levels.
 struct Level {
-    relations: BTreeSet<TensorId>,
+    relations: Asked,
     slopes: BTreeSet<TensorId>,
     grounding: Grounding,
     compiled: Option<Compiled>,
@@ -94,41 +97,32 @@ fn is_own(program: &Program, id: TensorId) -> bool {
     matches!(program.tensor(id).combine, Combine::Proofs | Combine::Slopes)
 }
 
-/// What of this kind goals need the values of.
-pub(crate) fn asked(program: &Program, goals: &[TensorId]) -> BTreeSet<TensorId> {
-    if !program.tensors.iter().any(|tensor| matches!(tensor.combine, Combine::Proofs | Combine::Slopes)) {
-        return BTreeSet::new();
-    }
-    let needed = program.needs(goals);
-    let mut asked: BTreeSet<TensorId> = goals.iter().copied().filter(|id| is_own(program, *id)).collect();
-    for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
-        asked.extend(values_of(program, equation).into_iter().filter(|id| is_own(program, *id)));
-    }
-    asked
-}
-
 /// The tensors whose values the rules of relations with probabilities read, but for what is evaluated here.
-pub(crate) fn inputs(program: &Program, asked: &BTreeSet<TensorId>) -> BTreeSet<TensorId> {
-    let below = proved_below(program, asked);
+pub(crate) fn inputs(program: &Program, asked: &Asked) -> BTreeSet<TensorId> {
+    let below = proved_below(program, asked.keys());
     let rules = program.equations.iter().filter(|equation| below.contains(&equation.tensor));
     rules.flat_map(|equation| values_of(program, equation)).filter(|id| !is_own(program, *id)).collect()
 }
 
-/// The tensors whose values an equation reads: of rules with probabilities, only those in guards and tags.
+/// The tensors whose values an equation reads.
 fn values_of(program: &Program, equation: &Equation) -> Vec<TensorId> {
     let mut values = Vec::new();
+    visit_values(program, equation, &mut |read| values.push(read.tensor));
+    values
+}
+
+/// Where an equation reads values: of rules with probabilities, only those in guards and tags.
+fn visit_values<'e>(program: &Program, equation: &'e Equation, visit: &mut impl FnMut(&'e Read)) {
     let proved = program.tensor(equation.tensor).is_proved();
     for term in &equation.terms {
+        term.when.visit_reads(&mut |read, _| visit(read));
         if proved {
-            term.when.visit_reads(&mut |read, _| values.push(read.tensor));
-            let tags = factors(term).into_iter().map(|(read, _)| read.tensor);
-            values.extend(tags.filter(|id| !program.tensor(*id).is_proved()));
+            let tags = factors(term).into_iter().map(|(read, _)| read);
+            tags.filter(|read| !program.tensor(read.tensor).is_proved()).for_each(&mut *visit);
         } else {
-            term.when.visit_reads(&mut |read, _| values.push(read.tensor));
-            term.body.visit_reads(&mut |read, _| values.push(read.tensor));
+            term.body.visit_reads(&mut |read, _| visit(read));
         }
     }
-    values
 }
 
 /// How many evaluations of relations with probabilities lie below each tensor.
@@ -166,7 +160,7 @@ impl Weighted {
     pub(crate) fn evaluate(
         &mut self,
         request: &Request<'_>,
-        asked: BTreeSet<TensorId>,
+        asked: Asked,
         stop: &Stop,
         ask: Ask<'_>,
     ) -> Result<Evaluated> {
@@ -187,7 +181,7 @@ impl Plan {
     fn evaluate(&mut self, request: &Request<'_>, stop: &Stop, ask: Ask<'_>) -> Result<Evaluated> {
         let original = request.program;
         let of = levels(original);
-        let depth = self.asked.iter().map(|id| of[id.0 as usize] + 1).max().unwrap_or(0);
+        let depth = self.asked.keys().map(|id| of[id.0 as usize] + 1).max().unwrap_or(0);
         let mut evaluated = Evaluated {
             values: BTreeMap::new(),
             program: Arc::new(Program::default()),
@@ -202,10 +196,11 @@ impl Plan {
                     0 => original,
                     _ => &*evaluated.program,
                 };
-                let own = || self.asked.iter().copied().filter(|id| of[id.0 as usize] == at);
-                let proved = |id: &TensorId| original.tensor(*id).is_proved();
-                let relations: BTreeSet<TensorId> = own().filter(proved).collect();
-                let slopes = own().filter(|id| !proved(id)).collect();
+                let own = self.asked.iter().filter(|(id, _)| of[id.0 as usize] == at);
+                let proved = |(id, _): &(&TensorId, &Wanted)| original.tensor(**id).is_proved();
+                let (relations, slopes): (Vec<_>, Vec<_>) = own.partition(proved);
+                let relations = relations.into_iter().map(|(id, wanted)| (*id, wanted.clone())).collect();
+                let slopes = slopes.into_iter().map(|(id, _)| *id).collect();
                 let grounding = ground(original, base, &relations);
                 self.levels.push(Level {
                     relations,
@@ -256,10 +251,9 @@ impl Level {
         let mut now: BTreeMap<TensorId, Value> = BTreeMap::new();
         if !self.relations.is_empty() {
             let since = Instant::now();
-            let relations: Vec<TensorId> = self.relations.iter().copied().collect();
             let compiled = match self.compiled.take().filter(|compiled| compiled.holds(grounding, values)) {
                 Some(compiled) => compiled,
-                None => Compiled::new(context, grounding, &relations, values),
+                None => Compiled::new(context, grounding, &self.relations, values),
             };
             let compiled = self.compiled.insert(compiled);
             let (_, tagged) = values.split_at(values.len() - grounding.tagged.len().min(values.len()));
@@ -319,7 +313,7 @@ impl Level {
 }
 
 /// The program in which these stand as values, before anybody knows which tuples there are.
-pub(crate) fn handed(program: &Program, asked: &BTreeSet<TensorId>) -> Arc<Program> {
+pub(crate) fn handed(program: &Program, asked: &Asked) -> Arc<Program> {
     let value = |id: &TensorId| {
         let tensor = program.tensor(*id);
         let tuple = vec![Const::Int(0); tensor.places.len()];
@@ -331,12 +325,12 @@ pub(crate) fn handed(program: &Program, asked: &BTreeSet<TensorId>) -> Arc<Progr
         };
         (*id, value)
     };
-    After::new(program, &asked.iter().map(value).collect()).program
+    After::new(program, &asked.keys().map(value).collect()).program
 }
 
 /// What a profile says of relations with probabilities that are evaluated together.
-pub(crate) fn planned(program: &Program, goals: &BTreeSet<TensorId>) -> Done {
-    let below = proved_below(program, goals);
+pub(crate) fn planned(program: &Program, asked: &Asked) -> Done {
+    let below = proved_below(program, asked.keys());
     // What a query asks of them is one of them too, and has no name.
     let named = || below.iter().filter(|id| !program.tensor(**id).hidden);
     let names = named().map(|id| label(program, *id)).collect();

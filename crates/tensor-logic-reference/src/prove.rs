@@ -19,7 +19,7 @@ use literals::factors;
 use super::bind::Scope;
 use super::machine::Machine;
 use tensor_logic_core::ast::Span;
-use tensor_logic_core::engine::{Engine, Request};
+use tensor_logic_core::engine::{Engine, Request, Value};
 use tensor_logic_core::error::{Code, Places, Refusal, Result};
 use tensor_logic_core::program::{Equation, Program, Query, Style, TensorId, Term};
 use tensor_logic_core::proof::{Proof, Step, StepKind};
@@ -44,7 +44,8 @@ struct Derivation {
     premises: Vec<Premise>,
 }
 
-/// A proof of least height of a ground query that holds; `None` where it does not.
+/// A proof of least height of a ground query that holds; `None` where it does not. `known` are values that the engine need
+/// not be asked for, with all tuples that the query may rest on.
 ///
 /// # Errors
 /// `budget` where the derivations below the query do not fit, and refusals of the evaluation.
@@ -53,8 +54,9 @@ pub fn prove(
     engine: &mut dyn Engine,
     query: &Query,
     text: &str,
+    known: &[(TensorId, Value)],
 ) -> Result<Option<Proof>> {
-    let mut search = Search::new(request, engine, query, text)?;
+    let mut search = Search::new(request, engine, query, text, known)?;
     let goal = search.atom((query.tensor, Tuple::new()));
     search.collect_all(query, &|_| true)?;
     let heights = search.heights();
@@ -103,11 +105,15 @@ impl<'p> Search<'p> {
         engine: &mut dyn Engine,
         query: &Query,
         text: &'p str,
+        known: &[(TensorId, Value)],
     ) -> Result<Search<'p>> {
         let needed: Vec<TensorId> = request.program.needs(&[query.tensor]).into_iter().collect();
-        let values = engine.values(request, &needed)?;
+        let is_open = |id: &TensorId| !known.iter().any(|(other, _)| other == id);
+        let open: Vec<TensorId> = needed.iter().copied().filter(is_open).collect();
+        let values = engine.values(request, &open)?;
+        let values = open.into_iter().zip(values).chain(known.iter().cloned());
         Ok(Search {
-            machine: Machine::with_values(request, needed.iter().copied().zip(values).collect()),
+            machine: Machine::with_values(request, values.collect()),
             program: request.program,
             places: Places::new(text),
             text,

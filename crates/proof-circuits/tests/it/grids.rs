@@ -240,8 +240,8 @@ fn limits_hold_on_cycles() {
     let (proofs, atoms) = reached(36, &grid(6, 6));
     let limits = Limits { stop: &|| true, ..Limits::default() };
     assert_eq!(proofs.compile(&atoms[35..], &limits).err(), Some(Failure::Stopped));
-    let limits = Limits { nodes: 5000, ..Limits::default() };
-    assert_eq!(proofs.compile(&atoms[35..], &limits).err(), Some(Failure::TooLarge { nodes: 5000 }));
+    let limits = Limits { bytes: 300_000, ..Limits::default() };
+    assert_eq!(proofs.compile(&atoms[35..], &limits).err(), Some(Failure::TooLarge { bytes: 300_000 }));
     // A ring is as long as it likes.
     let vertices = 40;
     let arcs: Vec<(usize, usize)> = (0..vertices).map(|at| (at, (at + 1) % vertices)).collect();

@@ -3,4 +3,5 @@
 
 mod explained;
 mod grids;
+mod large;
 mod worlds;

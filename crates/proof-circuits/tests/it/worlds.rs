@@ -4,6 +4,7 @@ use proof_circuits::{Atom, Event, Failure, Limits, Literal, Proofs};
 use seeded::{Family, Stream};
 
 /// A program as the test sees it: rules as lists, choices with their events.
+#[derive(Clone)]
 pub(crate) struct Drawn {
     pub(crate) proofs: Proofs,
     pub(crate) choices: Vec<Vec<u32>>,
@@ -19,7 +20,7 @@ fn draw(stream: &mut Stream) -> Drawn {
     let mut choices = Vec::new();
     let mut weights = Vec::new();
     for _ in 0..1 + stream.below(5) {
-        let alternatives = if stream.below(3) == 0 { 1 + stream.below(3) as u32 } else { 1 };
+        let alternatives = if stream.below(3) == 0 { 1 + stream.below(5) as u32 } else { 1 };
         let first = proofs.choice(alternatives).0;
         choices.push((first..first + alternatives).collect());
         // Often at an end, where a sum of weights leaves nothing.
@@ -134,6 +135,39 @@ fn probabilities_are_sums_over_worlds() {
         }
     });
     assert!(between > 1000 && impossible > 1000, "{between} {impossible}");
+}
+
+/// The same of programs that affirm only, where no diagrams are needed.
+#[test]
+fn what_is_possible_follows_in_some_world() {
+    let mut impossible = 0;
+    programs("possible", 4000, |item, drawn| {
+        let mut drawn = Drawn { proofs: Proofs::default(), ..drawn.clone() };
+        let affirmed = |literal: &Literal| match literal {
+            Literal::IsNot(event) if item % 2 == 0 => Literal::Is(*event),
+            Literal::FollowsNot(atom) if item % 2 == 0 => Literal::Follows(*atom),
+            other => *other,
+        };
+        if item % 2 == 0 {
+            drawn.choices = (0..drawn.weights.len() as u32).map(|event| vec![event]).collect();
+        }
+        for events in &drawn.choices {
+            drawn.proofs.choice(events.len() as u32);
+        }
+        drawn.certain.iter().for_each(|event| drawn.proofs.certain(Event(*event)));
+        drawn.strata.iter().for_each(|stratum| _ = drawn.proofs.atom(*stratum));
+        for (head, body) in &mut drawn.rules {
+            *body = body.iter().map(affirmed).collect();
+            drawn.proofs.rule(Atom(*head), body);
+        }
+        let goals: Vec<Atom> = (0..drawn.strata.len() as u32 + 1).map(Atom).collect();
+        let mut expected: Vec<bool> =
+            worlds(&drawn, &drawn.weights).iter().map(|(_, there)| *there).collect();
+        expected.push(false);
+        assert_eq!(drawn.proofs.possible(&goals, &Limits::default()), Ok(expected.clone()), "program {item}");
+        impossible += expected.iter().filter(|there| !**there).count();
+    });
+    assert!(impossible > 1000, "{impossible}");
 }
 
 #[test]
@@ -303,6 +337,6 @@ fn refusals() {
             }
         }
     }
-    let limits = Limits { nodes: 50, ..Limits::default() };
-    assert!(matches!(proofs.compile(&[goal], &limits), Err(Failure::TooLarge { nodes: 50 })));
+    let limits = Limits { bytes: 4000, ..Limits::default() };
+    assert!(matches!(proofs.compile(&[goal], &limits), Err(Failure::TooLarge { bytes: 4000 })));
 }

@@ -10,11 +10,10 @@ use crate::error::{Code, Refusal, Result};
 use crate::program::{Program, Role, Style, TensorId};
 use crate::start::start_values;
 use crate::value::{Domain, Tuple, element};
+use crate::weighted::Asked;
 use crate::weighted::ground::Grounding;
 use crate::weighted::rules::{Context, Elements, Origin, Rules, Weight, position, rules};
-
-/// About so many bytes stand for a node of a diagram while it is made.
-const NODE: u64 = 40;
+use crate::weighted::wanted::Wanted;
 
 /// The ground rules of some relations, and their circuits.
 pub(super) struct Compiled {
@@ -27,8 +26,8 @@ pub(super) struct Compiled {
     asked: BTreeMap<TensorId, Vec<Tuple>>,
     atoms: Vec<Atom>,
     /// How many proofs of an atom are kept, where not all are.
-    pub(super) keep: Option<Vec<u32>>,
-    circuits: Option<Circuits>,
+    keep: Option<Vec<u32>>,
+    circuits: Option<Arc<Circuits>>,
     /// What ground rules are about, if somebody will ask.
     pub(super) named: Named,
     /// How many tuples of each relation stand in ground rules.
@@ -49,19 +48,23 @@ pub(super) struct Found {
 }
 
 impl Compiled {
-    /// The circuits of the relations `asked`, where `values` are those of the needed tuples, of the bindings and of the tagged
+    /// The circuits of the tuples that are `asked` for, where `values` are those of the needed tuples, of the bindings and of the tagged
     /// tensors of a grounding, in that order.
     pub(super) fn new(
         context: &Context<'_>,
         grounding: &Grounding,
-        asked: &[TensorId],
+        asked: &Asked,
         values: &[Value],
     ) -> Compiled {
         let Rules { proofs, weights, needed, atoms: known, keep, origins } =
             rules(context, grounding, values);
         let counts = needed.iter().map(|(id, tuples)| (*id, tuples.len() as u64)).collect();
-        let asked: BTreeMap<TensorId, Vec<Tuple>> =
-            asked.iter().filter_map(|id| Some((*id, needed.get(id)?.clone()))).collect();
+        // What is needed for the goals below themselves is no goal.
+        let goals = |(id, wanted): (&TensorId, &Wanted)| {
+            let goals = needed.get(id)?.iter().filter(|tuple| wanted.has(tuple));
+            Some((*id, goals.cloned().collect()))
+        };
+        let asked: BTreeMap<TensorId, Vec<Tuple>> = asked.iter().filter_map(goals).collect();
         let mut atoms = Vec::new();
         for (id, tuples) in &asked {
             atoms.extend(tuples.iter().filter_map(|tuple| known.get(&(*id, tuple.clone())).copied()));
@@ -106,16 +109,12 @@ impl Compiled {
             all_probable(context.program, *id, value)?;
         }
         let weights = self.weights(context, &sources);
-        let nodes = usize::try_from(context.budget.bytes / NODE).unwrap_or(usize::MAX);
-        let limits = Limits { nodes, stop: &|| context.stop.asked() };
-        let compiled = match (&self.circuits, &self.keep) {
-            (Some(circuits), None) => Ok(circuits.clone()),
-            (None, None) => self.proofs.compile(&self.atoms, &limits),
-            (_, Some(keep)) => {
-                let keep =
-                    |atom: Atom| keep.get(atom.0 as usize).map_or(usize::MAX, |proofs| *proofs as usize);
-                self.proofs.top(&self.atoms, &keep, &weights, &limits)
-            }
+        let stop = || context.stop.asked();
+        let limits = limits(context, &stop);
+        let compiled = match (&self.circuits, self.keep()) {
+            (Some(circuits), None) => Ok(Arc::clone(circuits)),
+            (None, None) => self.proofs.compile(&self.atoms, &limits).map(Arc::new),
+            (_, Some(keep)) => self.proofs.top(&self.atoms, &keep, &weights, &limits).map(Arc::new),
         };
         let first = self.asked.keys().next().copied();
         let circuits = compiled.map_err(|failure| self.refused(context, first, &failure))?;
@@ -135,6 +134,28 @@ impl Compiled {
         }
         self.circuits = Some(circuits);
         Ok(Found { tuples, weights })
+    }
+
+    /// How many proofs of an atom are kept, where not all are.
+    pub(super) fn keep(&self) -> Option<impl Fn(Atom) -> usize> {
+        let keep = self.keep.as_ref()?;
+        Some(|atom: Atom| keep.get(atom.0 as usize).map_or(usize::MAX, |proofs| *proofs as usize))
+    }
+
+    /// Whether each of some atoms follows in some world, by proofs that are kept.
+    pub(super) fn possible(
+        &self,
+        context: &Context<'_>,
+        atoms: &[Atom],
+        weights: &[f64],
+    ) -> Result<Vec<bool>> {
+        let stop = || context.stop.asked();
+        let limits = limits(context, &stop);
+        let possible = match self.keep() {
+            None => self.proofs.possible(atoms, &limits),
+            Some(keep) => self.proofs.top(atoms, &keep, weights, &limits).map(|circuits| circuits.possible()),
+        };
+        possible.map_err(|failure| self.refused(context, self.asked.keys().next().copied(), &failure))
     }
 
     /// What relations owe to the weights of a source, where `adjoints` are the derivatives by the tuples of relations.
@@ -232,10 +253,11 @@ impl Compiled {
         };
         match failure {
             Failure::Stopped => interrupted(at),
-            Failure::TooLarge { nodes } => {
+            Failure::TooLarge { bytes } => {
                 let name = asked.map_or("", |id| program.name(id));
-                let message =
-                    format!("the proofs of `{name}` need more than {nodes} nodes of a decision diagram");
+                let message = format!(
+                    "the decision diagrams of the proofs of `{name}` need more than {bytes} bytes (--max-bytes)"
+                );
                 Refusal::new(Code::Budget, at, message).help(
                     "keep the most probable proofs of every tuple, with the type `topk(10)`, or allow more with --max-bytes",
                 )
@@ -256,6 +278,11 @@ impl Compiled {
             }
         }
     }
+}
+
+/// What a compilation may use.
+fn limits<'a>(context: &Context<'_>, stop: &'a dyn Fn() -> bool) -> Limits<'a> {
+    Limits { bytes: usize::try_from(context.budget.bytes).unwrap_or(usize::MAX), stop }
 }
 
 /// Refuses a tensor that is read as probabilities and has an element that is none, whether a rule meets it or not: what is

@@ -1,9 +1,9 @@
 //! The most probable derivations of a tuple, from the ground rules of its relation.
 //!
-//! Enter at [`derivations`]. Ground rules are made once more with a note of where each comes from; what is kept of the proofs
+//! Enter at [`explained`]. Ground rules are made once more with a note of where each comes from; what is kept of the proofs
 //! and in which steps they follow is found by the crate `proof-circuits`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proof_circuits::{Atom, Event, Explained, Limits, Literal, Step};
 
@@ -11,7 +11,7 @@ use super::circuits::{Compiled, Found};
 use super::rules::{Context, Origin, Weight};
 use super::{Level, Plan, asked};
 use crate::ast::Span;
-use crate::engine::{Engine, Request};
+use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{Given, Kind, Program, TensorId};
 use crate::value::{Const, Tuple};
@@ -20,16 +20,21 @@ use tensor_logic_core::proof::{Derivations, Derived};
 /// So many derivations are listed of what keeps all proofs.
 const MOST: usize = 5;
 
+/// What is said of a tuple with a probability.
+pub struct Probable {
+    /// Its most probable derivations.
+    pub derivations: Derivations,
+    /// The tuples of relations with probabilities that it may rest on, where nothing reads their values: each with the value
+    /// 1. A search for proofs needs no others.
+    pub below: Vec<(TensorId, Value)>,
+}
+
 /// The most probable derivations of the only tuple of a goal without places: of the type `topk(k)` those that are kept, of
 /// `prob` the most probable five at most. `None` where the goal is no relation with probabilities; none where it is underivable.
 ///
 /// # Errors
 /// `bad-probability`, `budget`, and what the engine refuses.
-pub fn derivations(
-    request: &Request<'_>,
-    engine: &mut dyn Engine,
-    goal: TensorId,
-) -> Result<Option<Derivations>> {
+pub fn explained(request: &Request<'_>, engine: &mut dyn Engine, goal: TensorId) -> Result<Option<Probable>> {
     let program = request.program;
     let tensor = program.tensor(goal);
     if !tensor.is_proved() || !tensor.places.is_empty() {
@@ -39,12 +44,8 @@ pub fn derivations(
     let stamp = program.stamp.number();
     let mut plan = Plan { stamp, asked: asked(program, &[goal]), levels: Vec::new(), explained: true };
     plan.evaluate(request, &stop, &mut |request, goals| engine.values(request, goals))?;
-    let own = |level: &&Level| level.relations.contains(&goal);
-    let level = plan.levels.iter().find(own);
-    let of = |level: &Level| level.compiled.as_ref()?.named.atoms.get(&(goal, Tuple::new())).copied();
-    let (Some(atom), Some(level)) = (level.and_then(of), level) else {
-        return Ok(Some(Derivations { derivations: Vec::new(), exact: true }));
-    };
+    let own = |level: &&Level| level.relations.contains_key(&goal);
+    let Some(level) = plan.levels.iter().find(own) else { return Ok(None) };
     let (Some(compiled), Some(found)) = (&level.compiled, &level.found) else { return Ok(None) };
     let context = Context {
         program,
@@ -53,16 +54,43 @@ pub fn derivations(
         stop: &stop,
         explained: true,
     };
+    let is_alone = plan.asked.len() == 1;
+    let below = if is_alone { compiled.below(&context, level, found)? } else { Vec::new() };
+    let Some(atom) = compiled.named.atoms.get(&(goal, Tuple::new())).copied() else {
+        let derivations = Derivations { derivations: Vec::new(), exact: true };
+        return Ok(Some(Probable { derivations, below }));
+    };
     let explained = compiled.explain(&context, (goal, atom), found)?;
     let atoms = compiled.named.atoms.iter().map(|(named, atom)| (*atom, named)).collect();
     let given = compiled.given(program, &explained);
     let reader = Reader { compiled, atoms, weights: &found.weights, given };
     let derivations =
         explained.proofs.iter().map(|proof| (proof.probability, reader.derivation(&proof.steps)));
-    Ok(Some(Derivations { derivations: derivations.collect(), exact: explained.exact }))
+    let derivations = Derivations { derivations: derivations.collect(), exact: explained.exact };
+    Ok(Some(Probable { derivations, below }))
 }
 
 impl Compiled {
+    /// The tuples of all relations that stand in ground rules, as far as they follow in some world.
+    fn below(&self, context: &Context<'_>, level: &Level, found: &Found) -> Result<Vec<(TensorId, Value)>> {
+        let mut named: Vec<(&(TensorId, Tuple), Atom)> =
+            self.named.atoms.iter().map(|(named, atom)| (named, *atom)).collect();
+        let symbols = &context.program.symbols;
+        named.sort_by(|((a, left), _), ((b, right), _)| {
+            a.cmp(b).then_with(|| symbols.compare_tuples(left, right))
+        });
+        let atoms: Vec<Atom> = named.iter().map(|(_, atom)| *atom).collect();
+        let possible = self.possible(context, &atoms, &found.weights)?;
+        let mut below: BTreeMap<TensorId, Tuples> =
+            level.grounding.needed.keys().map(|id| (*id, Tuples::default())).collect();
+        for (((id, tuple), _), _) in named.into_iter().zip(possible).filter(|(_, possible)| *possible) {
+            let tuples = below.entry(*id).or_default();
+            tuples.tuples.push(tuple.clone());
+            tuples.values.push(1.0);
+        }
+        Ok(below.into_iter().map(|(id, tuples)| (id, Value::Tuples(tuples))).collect())
+    }
+
     fn explain(
         &self,
         context: &Context<'_>,
@@ -70,11 +98,9 @@ impl Compiled {
         found: &Found,
     ) -> Result<Explained> {
         let limits = Limits { stop: &|| context.stop.asked(), ..Limits::default() };
-        let explained = match &self.keep {
+        let explained = match self.keep() {
             None => self.proofs.best(atom, MOST, &found.weights, &limits),
             Some(keep) => {
-                let keep =
-                    |atom: Atom| keep.get(atom.0 as usize).map_or(usize::MAX, |proofs| *proofs as usize);
                 let most = match context.program.tensor(goal).kind {
                     Kind::TopK(proofs) => proofs as usize,
                     _ => MOST,

@@ -21,6 +21,7 @@ use crate::program::{
 };
 use crate::rename::Renaming;
 use crate::value::{Const, Domain};
+use crate::weighted::Asked;
 use tensor_logic_core::recursion;
 use tensor_logic_core::weighted::factors;
 
@@ -43,9 +44,12 @@ pub(super) struct Bindings {
 }
 
 /// Relations with probabilities that some follow from, themselves among them.
-pub(super) fn proved_below(program: &Program, goals: &BTreeSet<TensorId>) -> BTreeSet<TensorId> {
-    let mut below = goals.clone();
-    let mut open: Vec<TensorId> = goals.iter().copied().collect();
+pub(super) fn proved_below<'g>(
+    program: &Program,
+    goals: impl Iterator<Item = &'g TensorId>,
+) -> BTreeSet<TensorId> {
+    let mut open: Vec<TensorId> = goals.copied().collect();
+    let mut below: BTreeSet<TensorId> = open.iter().copied().collect();
     while let Some(id) = open.pop() {
         for equation in program.equations.iter().filter(|equation| equation.tensor == id) {
             for (read, _) in equation.terms.iter().flat_map(factors) {
@@ -60,8 +64,8 @@ pub(super) fn proved_below(program: &Program, goals: &BTreeSet<TensorId>) -> BTr
 
 /// The program that finds the ground rules of some relations. In `base` relations of lower levels stand as values, for
 /// guards and tags; the rules, also of lower levels, are those of `program`.
-pub(super) fn ground(program: &Program, base: &Program, goals: &BTreeSet<TensorId>) -> Grounding {
-    let below = proved_below(program, goals);
+pub(super) fn ground(program: &Program, base: &Program, goals: &Asked) -> Grounding {
+    let below = proved_below(program, goals.keys());
     let mut maker = Maker { program: base.clone(), may: BTreeMap::new(), inside: BTreeMap::new() };
     for id in &below {
         maker.may_follow(*id, program.tensor(*id));
@@ -98,13 +102,20 @@ pub(super) fn ground(program: &Program, base: &Program, goals: &BTreeSet<TensorI
             bindings.push(Bindings { equation: id, indices: over, tuples });
         }
     }
-    for goal in goals {
-        let places = program.tensor(*goal).places.len();
-        let indices = maker.indices(places);
-        let head: Vec<IndexFn> = indices.iter().copied().map(IndexFn::Index).collect();
-        let arguments = head.iter().cloned().map(Argument::At).collect();
-        let when = vec![there(maker.may[goal], arguments)].into();
-        maker.rule(needed[goal], head, &indices, when, program.tensor(*goal).span);
+    for (goal, wanted) in goals {
+        let span = program.tensor(*goal).span;
+        for (places, constants) in wanted.patterns() {
+            let indices = maker.indices(program.tensor(*goal).places.len());
+            let head: Vec<IndexFn> = indices.iter().copied().map(IndexFn::Index).collect();
+            let at = |index: &IndexFn| Argument::At(index.clone());
+            let mut guards = vec![there(maker.may[goal], head.iter().map(at).collect())];
+            if !places.is_empty() {
+                let named = maker.listed(*goal, places.len(), constants.iter().flatten().copied());
+                let own = places.iter().filter_map(|place| head.get(*place)).map(at);
+                guards.insert(0, there(named, own.collect()));
+            }
+            maker.rule(needed[goal], head, &indices, guards.into(), span);
+        }
     }
     let mut program = maker.program;
     program.actions.clear();
@@ -146,6 +157,20 @@ impl Maker {
         };
         self.program.tensors.push(tensor);
         TensorId(u32::try_from(self.program.tensors.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// A relation beside a tensor that has these tuples, one constant after the other.
+    fn listed(&mut self, beside: TensorId, arity: usize, constants: impl Iterator<Item = Const>) -> TensorId {
+        let constants: Vec<Const> = constants.collect();
+        let place = Place { domain: None, limit: None, star: false };
+        let listed = self.relation(beside, vec![place; arity]);
+        let count = constants.len() / arity.max(1);
+        let facts = Facts { arity, count, constants, ..Facts::default() };
+        if let Some(entry) = self.program.tensors.get_mut(listed.0 as usize) {
+            entry.role = Role::Data;
+            entry.given = vec![Given::Facts(Arc::new(facts))];
+        }
+        listed
     }
 
     /// Fresh indices that tuples bind.
@@ -267,14 +292,7 @@ impl Maker {
         let listed = match self.inside.get(&(tensor, place)) {
             Some(listed) => *listed,
             None => {
-                let place_of = Place { domain: None, limit: None, star: false };
-                let listed = self.relation(tensor, vec![place_of]);
-                let constants: Vec<Const> = domain.values().collect();
-                let facts = Facts { arity: 1, count: constants.len(), constants, ..Facts::default() };
-                if let Some(entry) = self.program.tensors.get_mut(listed.0 as usize) {
-                    entry.role = Role::Data;
-                    entry.given = vec![Given::Facts(Arc::new(facts))];
-                }
+                let listed = self.listed(tensor, 1, domain.values());
                 self.inside.insert((tensor, place), listed);
                 listed
             }

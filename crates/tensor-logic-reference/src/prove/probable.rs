@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 
 use super::literals::Literal;
 use super::{Scope, Search, Tree, rooted};
-use tensor_logic_core::engine::{Engine, Request};
+use tensor_logic_core::engine::{Engine, Request, Value};
 use tensor_logic_core::error::Result;
-use tensor_logic_core::program::Query;
+use tensor_logic_core::program::{Query, TensorId};
 use tensor_logic_core::proof::{Derivations, Derived, ProbableProofs, Proof, Step, StepKind};
 use tensor_logic_core::weighted::factors;
 
-/// The proofs of a query that derivations say, in their order, but for those that are too large to be shown.
+/// The proofs of a query that derivations say, in their order, but for those that are too large to be shown. `known` are values
+/// that the engine need not be asked for.
 ///
 /// # Errors
 /// `budget` where the derivations below the query do not fit, and refusals of the evaluation.
@@ -21,8 +22,9 @@ pub fn probable(
     query: &Query,
     text: &str,
     derivations: &Derivations,
+    known: &[(TensorId, Value)],
 ) -> Result<ProbableProofs> {
-    let mut search = Search::new(request, engine, query, text)?;
+    let mut search = Search::new(request, engine, query, text, known)?;
     search.closed = true;
     let program = request.program;
     search.collect_all(query, &|id| !program.tensor(id).is_proved())?;

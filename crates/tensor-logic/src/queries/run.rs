@@ -16,7 +16,7 @@ use crate::program::{Action, Combine, Embed, Form, Kind, Minimize, Program, Quer
 use crate::reference::{probable, prove};
 use crate::sample::{conditional, estimate};
 use crate::start::start_values;
-use crate::weighted::derivations;
+use crate::weighted::{Probable, explained};
 
 /// What a run asks of its surroundings.
 pub trait Host {
@@ -347,13 +347,16 @@ impl Run<'_> {
             _ => false,
         };
         let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
-        let proof = if holds { prove(&request, self.engine, query, self.text)? } else { None };
-        let proofs = match &query.form {
-            Form::ValueOrNull => derivations(&request, self.engine, query.tensor)?,
+        let found = match &query.form {
+            Form::ValueOrNull => explained(&request, self.engine, query.tensor)?,
             _ => None,
         };
-        let proofs = match proofs {
-            Some(found) => Some(probable(&request, self.engine, query, self.text, &found)?),
+        let known = found.as_ref().map_or(&[][..], |found| &found.below);
+        let proof = if holds { prove(&request, self.engine, query, self.text, known)? } else { None };
+        let proofs = match &found {
+            Some(Probable { derivations, below }) => {
+                Some(probable(&request, self.engine, query, self.text, derivations, below)?)
+            }
             None => None,
         };
         Ok(Explained { derived, proof, proofs })

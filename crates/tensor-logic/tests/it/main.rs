@@ -38,6 +38,7 @@ mod strips;
 mod tables;
 mod validation;
 mod weighted;
+mod weighted_reads;
 mod windows;
 
 mod again;

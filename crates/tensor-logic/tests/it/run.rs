@@ -397,7 +397,7 @@ fn a_long_proof_is_no_deep_recursion() {
     let request =
         tensor_logic::engine::Request { program: &program, parameters: &Parameters::new(), budget: BUDGET };
     let proof =
-        tensor_logic::reference::prove(&request, &mut Known(Vec::new()), query, &text).unwrap().unwrap();
+        tensor_logic::reference::prove(&request, &mut Known(Vec::new()), query, &text, &[]).unwrap().unwrap();
     let (mut depth, mut at) = (0, proof.root());
     while let Some(next) = proof.step(at).and_then(|step| step.from.first()) {
         depth += 1;

@@ -23,7 +23,7 @@ fn constant(stream: &mut Stream) -> &'static str {
     CONSTANTS[stream.below(3) as usize]
 }
 
-fn pick(stream: &mut Stream, from: &[&'static str]) -> &'static str {
+pub(crate) fn pick(stream: &mut Stream, from: &[&'static str]) -> &'static str {
     from[stream.below(from.len() as u64) as usize]
 }
 
@@ -96,8 +96,8 @@ fn weight(stream: &mut Stream) -> f64 {
     stream.below(9) as f64 / 8.0
 }
 
-/// A program with at most a dozen weighted tuples; `learned`: the numbers of `P` are parameters.
-fn program(stream: &mut Stream, learned: bool) -> String {
+/// At most a dozen weighted tuples; `learned`: the numbers of `P` are parameters.
+pub(crate) fn facts(stream: &mut Stream, learned: bool) -> String {
     let mut text = String::from("i, j : 0..1\n");
     let (low, sign) = if learned { (0.1, '~') } else { (0.0, '=') };
     let mut row = || {
@@ -125,10 +125,18 @@ fn program(stream: &mut Stream, learned: bool) -> String {
     for _ in 0..1 + stream.below(2) {
         text += &format!("V({}) = {}\n", constant(stream), weight(stream) / 2.0);
     }
-    text += pick(stream, FIRST);
-    text += "\n";
-    text += pick(stream, SECOND);
-    text += "\n";
+    text
+}
+
+/// Rules for `S(x, y)` and `T(x)` over them.
+pub(crate) fn rules(stream: &mut Stream) -> String {
+    format!("{}\n{}\n", pick(stream, FIRST), pick(stream, SECOND))
+}
+
+/// A program over such facts.
+fn program(stream: &mut Stream, learned: bool) -> String {
+    let mut text = facts(stream, learned);
+    text += &rules(stream);
     if learned {
         text += "W(s) : prob\nW(s) <- P[0, i], P[1, j], s = i + j, S(A, _)\nW(s) <- P[s, 0], not T(A)\n";
         text += "Loss = (W(s) - 0.5)^2 + sum[x](S(x, y)^2) + T(x) 0.3\n";
@@ -182,8 +190,14 @@ fn probabilities_are_sums_over_worlds() {
     );
 }
 
+/// The tensor of a name.
+pub(crate) fn named(program: &Program, name: &str) -> Option<TensorId> {
+    let at = program.tensors.iter().position(|tensor| tensor.name == name && !tensor.hidden);
+    at.map(|at| TensorId(at as u32))
+}
+
 /// The gradient of a scalar by the adjoint program.
-fn by_adjoint(
+pub(crate) fn by_adjoint(
     engine: &mut dyn Engine,
     program: &Program,
     goal: TensorId,
@@ -205,12 +219,9 @@ fn gradients_are_those_of_dual_numbers() {
     for nth in 0..common::drawn(40) {
         let text = program(&mut stream, true);
         let Ok(program) = analysed(&text) else { continue };
-        let named = |name: &str| {
-            let at = program.tensors.iter().position(|tensor| tensor.name == name && !tensor.hidden);
-            at.map(|at| TensorId(at as u32))
-        };
-        let Some(goal) = named("Loss") else { continue };
-        let wrt: Vec<TensorId> = ["P", "E", "R", "V"].into_iter().filter_map(named).collect();
+        let Some(goal) = named(&program, "Loss") else { continue };
+        let wrt: Vec<TensorId> =
+            ["P", "E", "R", "V"].into_iter().filter_map(|name| named(&program, name)).collect();
         let parameters = all_start_values(&program);
         let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
         let Ok((_, wanted)) = dual(&request, goal, &wrt) else { continue };
@@ -234,7 +245,7 @@ fn gradients_are_those_of_dual_numbers() {
     assert!(2 * legal > common::drawn(40) && moved as u64 > 4 * legal, "{legal}, {moved}");
 }
 
-fn dual(
+pub(crate) fn dual(
     request: &Request<'_>,
     goal: TensorId,
     wrt: &[TensorId],
@@ -243,7 +254,7 @@ fn dual(
 }
 
 /// The derivatives in the order of the reference: facts that have none have 0.
-fn at(program: &Program, id: TensorId, value: &Value) -> Vec<f64> {
+pub(crate) fn at(program: &Program, id: TensorId, value: &Value) -> Vec<f64> {
     match (program.tensor(id).style, value) {
         (Style::Round, Value::Tuples(found)) => {
             let of = |tuple: &Vec<_>| found.tuples.iter().position(|other| other == tuple);
@@ -254,7 +265,7 @@ fn at(program: &Program, id: TensorId, value: &Value) -> Vec<f64> {
     }
 }
 
-fn numbers(text: &str) -> Vec<Vec<f64>> {
+pub(crate) fn numbers(text: &str) -> Vec<Vec<f64>> {
     let mut engine = Auto::new(Box::<Fast>::default());
     let found = calculated(text, Path::new("."), 0, &mut engine).unwrap();
     assert_eq!(found.outcome.refusal, None);
