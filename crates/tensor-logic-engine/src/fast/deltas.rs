@@ -6,7 +6,6 @@
 //! that ask for values, elements of square tensors or functions as well.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -29,14 +28,16 @@ use tensor_logic_core::signs::{keep_order, may_be_negative};
 /// The tuples of a relation so far.
 #[derive(Default)]
 struct Known {
-    /// For each place the codes of its constants.
-    places: Vec<(Vec<Const>, HashMap<Const, u32>)>,
-    tuples: HashMap<SmallVec<[u32; 4]>, f64>,
+    /// For each place its constants, their codes, and the code of each tuple.
+    places: Vec<(Codes, HashMap<Const, u32>)>,
+    values: Vec<f64>,
+    /// Where the tuple of these codes stands.
+    rows: HashMap<SmallVec<[u32; 4]>, usize>,
 }
 
 impl Known {
     fn new(arity: usize) -> Known {
-        Known { places: vec![Default::default(); arity], tuples: HashMap::new() }
+        Known { places: vec![Default::default(); arity], ..Known::default() }
     }
 
     /// Joins tuples to it; which of them are new, or better than before.
@@ -46,11 +47,11 @@ impl Known {
             .dictionaries
             .iter()
             .zip(&mut self.places)
-            .map(|(dictionary, (constants, codes))| {
+            .map(|(dictionary, (own, codes))| {
                 let code = |value: &Const| {
                     *codes.entry(*value).or_insert_with(|| {
-                        constants.push(*value);
-                        constants.len() as u32 - 1
+                        own.dictionary.push(*value);
+                        own.dictionary.len() as u32 - 1
                     })
                 };
                 dictionary.iter().map(code).collect()
@@ -58,42 +59,36 @@ impl Known {
             .collect();
         for (row, changed) in changed.iter_mut().enumerate() {
             let columns = relation.columns.iter().zip(&codes);
-            let key = columns.map(|(column, codes)| codes[column[row] as usize]).collect();
+            let key: SmallVec<[u32; 4]> =
+                columns.map(|(column, codes)| codes[column[row] as usize]).collect();
             let value = relation.value(row);
-            match self.tuples.entry(key) {
-                Entry::Vacant(entry) => {
-                    entry.insert(value);
-                    *changed = true;
-                }
-                Entry::Occupied(mut entry) => {
-                    let old = *entry.get();
-                    let best = match combine {
-                        Combine::Max => larger(old, value),
-                        Combine::Min => smaller(old, value),
-                        _ => old,
-                    };
-                    *changed = best != old && !(best.is_nan() && old.is_nan());
-                    entry.insert(best);
-                }
-            }
+            let Some(at) = self.rows.get(&key) else {
+                self.places.iter_mut().zip(&key).for_each(|((own, _), code)| own.codes.push(*code));
+                self.rows.insert(key, self.values.len());
+                self.values.push(value);
+                *changed = true;
+                continue;
+            };
+            let slot = &mut self.values[*at];
+            let best = match combine {
+                Combine::Max => larger(*slot, value),
+                Combine::Min => smaller(*slot, value),
+                _ => *slot,
+            };
+            *changed = best != *slot && !(best.is_nan() && slot.is_nan());
+            *slot = best;
         }
         relation.only(|row| changed[row])
     }
 
     fn piece(self) -> Piece {
-        let len = self.tuples.len();
-        let mut places: Vec<Codes> = self
-            .places
-            .into_iter()
-            .map(|(dictionary, _)| Codes { dictionary, codes: Vec::with_capacity(len) })
-            .collect();
-        let mut values = Vec::with_capacity(len);
-        for (key, value) in self.tuples {
-            places.iter_mut().zip(&key).for_each(|(place, code)| place.codes.push(*code));
-            values.push(value);
+        let valued = self.values.iter().any(|value| *value != 1.0);
+        Piece {
+            len: self.values.len(),
+            places: self.places.into_iter().map(|(codes, _)| codes).collect(),
+            values: valued.then_some(self.values),
+            counts: None,
         }
-        let valued = values.iter().any(|value| *value != 1.0);
-        Piece { len, places, values: valued.then_some(values), counts: None }
     }
 }
 
@@ -128,7 +123,7 @@ impl Machine {
                     grew = grew.or(Some(*id));
                 }
                 self.head = program.left_side(*id);
-                self.within_tuples(*id, known.tuples.len() as u64)?;
+                self.within_tuples(*id, known.values.len() as u64)?;
                 self.store(*id, Stored::Relation(Arc::new(changed)));
             }
             if grew.is_none() {
@@ -136,7 +131,7 @@ impl Machine {
                 break;
             }
             // As many rounds as there are tuples find every path.
-            let reached: usize = known.iter().map(|known| known.tuples.len()).sum();
+            let reached: usize = known.iter().map(|known| known.values.len()).sum();
             if !boolean && rounds > reached as u64 {
                 return Err(diverges(&program, component, rounds, grew));
             }

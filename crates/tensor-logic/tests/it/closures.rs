@@ -217,7 +217,7 @@ fn valued(random: &mut Stream) -> String {
             let other = asks(random);
             format!("A(0)\nB(y) <- A(x), E(x, y), {guard}\nA(y) <- B(x), E(x, y), {other}\nA(x)?\nB(x)?\n")
         }
-        2 => format!("R(x, y) <- E(x, y)\nR(x, z) <- R(x, y), R(y, z), V[y] > 0\nR(0, x)?\nR(x, y)?\n"),
+        2 => "R(x, y) <- E(x, y)\nR(x, z) <- R(x, y), R(y, z), V[y] > 0\nR(0, x)?\nR(x, y)?\n".to_owned(),
         3 => {
             let given = one(random, &["D(0) = 1", "D(0) = 1; D(1) = -2", "D(x) SIGN= V[x] | x < 2"]);
             let given = given.replace("SIGN", sign).replace("= 1", &format!("{sign}= 1"));

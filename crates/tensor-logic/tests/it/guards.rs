@@ -1,7 +1,5 @@
 //! Guards with quotients, remainders and magnitudes of indices: what they admit is listed, and is what the reference says.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose programs do not run has failed")]
-
 use seeded::Stream;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request};

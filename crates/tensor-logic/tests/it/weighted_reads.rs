@@ -1,7 +1,5 @@
 //! Relations with probabilities that are read at constants, so that few of their tuples are goals: values against the sum over
 //! all worlds, gradients against dual numbers; and what would take too long or too much if all of them were.
-#![expect(clippy::unwrap_used, reason = "a test that has no answer has failed")]
-
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request};
 use tensor_logic::error::Code;
