@@ -2,6 +2,7 @@
 //! reference interpreter, on small random graphs, when everything is asked one after the other.
 
 use seeded::Stream;
+use tensor_logic::error::{Code, Refusal};
 
 use crate::common;
 use crate::common::engines::{analysed, auto_difference, wanted};
@@ -247,8 +248,10 @@ fn closures_that_ask_for_values_are_those_of_the_reference() {
         legal += 1;
         let mut wanted = wanted(&program);
         settled += usize::from(wanted.iter().all(|(_, value)| value.is_ok()));
-        // A query with constants may not need what does not come to rest.
-        wanted.retain(|(goal, value)| value.is_ok() || !program.tensor(*goal).hidden);
+        // The reference gives a closure up after as many rounds as it has tuples, and `min(D(x), E(x, y))` may take more.
+        let gives_up =
+            |value: &Result<_, Refusal>| matches!(value, Err(refusal) if refusal.code == Code::Divergence);
+        wanted.retain(|(_, value)| !gives_up(value));
         if let Some(how) = auto_difference(&program, &wanted) {
             panic!("{seed} {how}\n{text}");
         }
