@@ -40,6 +40,7 @@ mod order;
 mod possible;
 mod proofs;
 mod sets;
+mod shape;
 mod top;
 mod trial;
 

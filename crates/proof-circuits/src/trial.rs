@@ -1,9 +1,9 @@
 //! Diagrams by fixpoint, orders by trial.
 
 use crate::circuit::Circuit;
-use crate::compile::Shape;
 use crate::diagram::{Diagrams, Full, Node, Share};
 use crate::functions::values;
+use crate::shape::Shape;
 use crate::{Failure, Limits, order};
 
 /// The search for an order of choices whose diagrams are small enough: all orders are tried with few nodes and steps, then

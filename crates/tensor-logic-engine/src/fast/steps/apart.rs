@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::compile::Condensed;
 use super::tree::{Apart, Linear, List, Place, Table, Term, Test};
 use crate::error::{Code, Result};
 use crate::fast::block::{Dim, joint};
@@ -15,8 +14,24 @@ use crate::fast::condition::{Condition, free, scope_reads};
 use crate::fast::machine::{Context, Machine};
 use crate::fast::rows::Rows;
 use crate::kernels::{strides, volume};
-use crate::program::{Equation, IndexId, TensorId};
+use crate::program::{Equation, Expr, IndexId, TensorId};
 use crate::value::Domain;
+
+/// What is computed apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Condensed<'p> {
+    Value(&'p Expr),
+    Condition(Condition<'p>),
+}
+
+impl Condensed<'_> {
+    pub(super) fn indices(self) -> Vec<IndexId> {
+        match self {
+            Condensed::Value(expr) => free(expr),
+            Condensed::Condition(condition) => condition.indices(),
+        }
+    }
+}
 
 /// Tables and lists may have so many times as many entries as the recursion has elements, and so many more.
 const TIMES: usize = 4;

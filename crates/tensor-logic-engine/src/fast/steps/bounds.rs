@@ -1,10 +1,9 @@
 //! Relations of a recursion: what their places range over at most, so that each tuple has a place of its own.
 //!
-//! Enter at [`Compiler::bound`]. No tuple lies outside of what the left sides can say.
+//! Enter at [`bounds`]. No tuple lies outside of what the left sides can say.
 
 use std::collections::HashMap;
 
-use super::compile::Compiler;
 use crate::linear::linear;
 use crate::program::{Combine, Component, Equation, Program, Range, Style, TensorId};
 use crate::value::Domain;
@@ -35,61 +34,56 @@ pub(super) fn of<'p>(
     equations.filter(move |equation| equation.tensor == id)
 }
 
-impl Compiler<'_, '_> {
-    /// Finds the bounds of relations; how many elements all tensors have, if there are not too many.
-    pub(super) fn bound(&mut self, component: &Component) -> Option<usize> {
-        let (mut square, mut round) = (0_usize, 0_usize);
-        for id in self.own {
-            let tensor = self.program.tensor(*id);
-            let joins = match tensor.combine {
-                Combine::Sum | Combine::Max | Combine::Min | Combine::Times => true,
-                Combine::Or => tensor.style == Style::Square,
-                Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => false,
-            };
-            if !joins {
-                return None;
-            }
-            if tensor.style == Style::Square {
-                square = square.saturating_add(tensor.all_sizes().fold(1, usize::saturating_mul));
-                continue;
-            }
-            if !tensor.given.is_empty() {
-                return None;
-            }
-            let places = (0..tensor.places.len()).map(|place| self.bounds_of(component, *id, place));
-            let places: Vec<Domain> = places.collect::<Option<_>>()?;
-            round = round.saturating_add(places.iter().map(Domain::len).fold(1, usize::saturating_mul));
-            self.bounds.insert(*id, places);
+/// The bounds of relations among these tensors, and how many elements all of them have; `None` if there are too many.
+pub(super) fn bounds(own: &[TensorId], program: &Program, component: &Component) -> Option<(Bounds, usize)> {
+    let (mut square, mut round) = (0_usize, 0_usize);
+    let mut bounds = Bounds::new();
+    for id in own {
+        let tensor = program.tensor(*id);
+        let joins = match tensor.combine {
+            Combine::Sum | Combine::Max | Combine::Min | Combine::Times => true,
+            Combine::Or => tensor.style == Style::Square,
+            Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => false,
+        };
+        if !joins {
+            return None;
         }
-        (round <= square.saturating_mul(SHARE).max(MOST)).then(|| square.saturating_add(round))
+        if tensor.style == Style::Square {
+            square = square.saturating_add(tensor.all_sizes().fold(1, usize::saturating_mul));
+            continue;
+        }
+        if !tensor.given.is_empty() {
+            return None;
+        }
+        let places = (0..tensor.places.len()).map(|place| bounds_of(program, component, *id, place));
+        let places: Vec<Domain> = places.collect::<Option<_>>()?;
+        round = round.saturating_add(places.iter().map(Domain::len).fold(1, usize::saturating_mul));
+        bounds.insert(*id, places);
     }
+    let few = round <= square.saturating_mul(SHARE).max(MOST);
+    few.then(|| (bounds, square.saturating_add(round)))
+}
 
-    /// What the left sides have at a place of a relation.
-    fn bounds_of(&self, component: &Component, id: TensorId, place: usize) -> Option<Domain> {
-        let mut all: Option<(i64, i64)> = None;
-        for equation in of(self.program, component, id) {
-            let (terms, constant) = linear(equation.head.get(place)?)?;
-            let (mut least, mut most) = (constant, constant);
-            for (index, coefficient) in terms {
-                let Range::Domain(domain) = &self.program.index(index).range else { return None };
-                let (from, to) = ends(domain)?;
-                let (a, b) = (coefficient.checked_mul(from)?, coefficient.checked_mul(to)?);
-                (least, most) = (least.checked_add(a.min(b))?, most.checked_add(a.max(b))?);
-            }
-            all = Some(all.map_or((least, most), |(from, to)| (from.min(least), to.max(most))));
+/// What the left sides have at a place of a relation.
+fn bounds_of(program: &Program, component: &Component, id: TensorId, place: usize) -> Option<Domain> {
+    let mut all: Option<(i64, i64)> = None;
+    for equation in of(program, component, id) {
+        let (terms, constant) = linear(equation.head.get(place)?)?;
+        let (mut least, mut most) = (constant, constant);
+        for (index, coefficient) in terms {
+            let Range::Domain(domain) = &program.index(index).range else { return None };
+            let (from, to) = ends(domain)?;
+            let (a, b) = (coefficient.checked_mul(from)?, coefficient.checked_mul(to)?);
+            (least, most) = (least.checked_add(a.min(b))?, most.checked_add(a.max(b))?);
         }
-        let (mut from, mut to) = all?;
-        match &self.program.tensor(id).places.get(place)?.limit {
-            None => {}
-            Some(Domain::Interval { from: low, to: high }) => (from, to) = (from.max(*low), to.min(*high)),
-            Some(Domain::Listed(_)) => return None,
-        }
-        let domain = Domain::Interval { from, to };
-        ends(&domain).map(|_| domain)
+        all = Some(all.map_or((least, most), |(from, to)| (from.min(least), to.max(most))));
     }
-
-    /// What the places of a tensor range over.
-    pub(super) fn domains(&self, id: TensorId) -> Vec<Domain> {
-        self.bounds.get(&id).cloned().unwrap_or_else(|| self.program.tensor(id).domains())
+    let (mut from, mut to) = all?;
+    match &program.tensor(id).places.get(place)?.limit {
+        None => {}
+        Some(Domain::Interval { from: low, to: high }) => (from, to) = (from.max(*low), to.min(*high)),
+        Some(Domain::Listed(_)) => return None,
     }
+    let domain = Domain::Interval { from, to };
+    ends(&domain).map(|_| domain)
 }

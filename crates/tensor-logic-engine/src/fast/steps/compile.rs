@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::ops::Range as Numbers;
 
-use super::apart::{Asked, Listing, Settle};
-use super::bounds::{Bounds, ends, of};
+use super::apart::{Asked, Condensed, Listing, Settle};
+use super::bounds::{Bounds, bounds, ends, of};
 use super::tree::{Follow, Linear, Loop, Node, Place, Rule, Scope, Term, Test, size};
 use crate::ast::Comparison;
 use crate::fast::condition::{Condition, free};
@@ -60,9 +60,9 @@ pub(super) enum Nest {
 /// What is being compiled.
 pub(super) struct Compiler<'m, 'p> {
     machine: &'m Machine,
-    pub(super) program: &'p Program,
+    program: &'p Program,
     /// The tensors of the component.
-    pub(super) own: &'m [TensorId],
+    own: &'m [TensorId],
     pub(super) bounds: Bounds,
     registers: HashMap<IndexId, usize>,
     count: usize,
@@ -78,19 +78,17 @@ pub(super) struct Compiler<'m, 'p> {
     tables: usize,
 }
 
-/// What is computed apart.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Condensed<'p> {
-    Value(&'p Expr),
-    Condition(Condition<'p>),
-}
+impl Compiler<'_, '_> {
+    /// Finds the bounds of relations; how many elements all tensors have, if there are not too many.
+    fn bound(&mut self, component: &Component) -> Option<usize> {
+        let (bounds, elements) = bounds(self.own, self.program, component)?;
+        self.bounds = bounds;
+        Some(elements)
+    }
 
-impl Condensed<'_> {
-    pub(super) fn indices(self) -> Vec<IndexId> {
-        match self {
-            Condensed::Value(expr) => free(expr),
-            Condensed::Condition(condition) => condition.indices(),
-        }
+    /// What the places of a tensor range over.
+    fn domains(&self, id: TensorId) -> Vec<Domain> {
+        self.bounds.get(&id).cloned().unwrap_or_else(|| self.program.tensor(id).domains())
     }
 }
 
