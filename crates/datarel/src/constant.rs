@@ -45,6 +45,18 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// The same of the sides in the other order: `a < b` is `b > a`.
+    #[must_use]
+    pub fn turned(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessEqual => Comparison::GreaterEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterEqual => Comparison::LessEqual,
+            Comparison::Equal | Comparison::NotEqual => self,
+        }
+    }
+
     /// Whether it holds: `==` and `!=` compare constants, the others integers, and fail where a side is a symbol.
     pub fn holds(self, a: Const, b: Const) -> bool {
         let order = || Some(a.int()?.cmp(&b.int()?));

@@ -71,14 +71,14 @@ impl Compiler<'_> {
         }
         let mut together = Trial::new(shape);
         let mut apart = Apart::default();
-        let before = (self.circuits.len() as u32, self.bytes);
+        let before = (self.circuits.len() as u32, self.bytes, self.shapes);
         let mut nodes = FEW;
         loop {
             let share = Share { nodes, steps: (nodes as u64).saturating_mul(STEPS) };
             if let Some((circuit, _)) = together.circuit(share, self.room(), self.limits)? {
                 self.circuits.truncate(before.0 as usize);
                 self.known.retain(|_, circuit| *circuit < before.0);
-                self.bytes = before.1;
+                (self.bytes, self.shapes) = (before.1, before.2);
                 let circuit = self.keep(together.shape, circuit);
                 self.circuits.parts.push(Part { circuit, choices, goals: positions });
                 return Ok(());

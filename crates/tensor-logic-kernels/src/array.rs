@@ -126,9 +126,9 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
         self
     }
 
-    /// Whether it is known to make the same of the same arrays.
-    fn is_same(&self, _: &Self) -> bool {
-        false
+    /// Whether it is known to make the same of the same arrays. Who may hold a map as long as an array says more of it.
+    fn is_same(&self, other: &Self) -> bool {
+        self.is_even() && other.is_even() && format!("{self:?}") == format!("{other:?}")
     }
 }
 

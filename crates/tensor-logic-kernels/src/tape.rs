@@ -336,8 +336,8 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
     let nodes = waiting(&arrays.iter().map(|array| (*array, true)).collect::<Vec<_>>());
     // What stands for each array.
     let mut stands: HashMap<usize, Array> = HashMap::new();
-    let mut known: HashMap<(String, Vec<usize>), Array> = HashMap::new();
-    let mut others: HashMap<Vec<usize>, Vec<Array>> = HashMap::new();
+    // What is done with the same arrays, and what stands for each.
+    let mut known: HashMap<Vec<usize>, Vec<(Array, Array)>> = HashMap::new();
     let mut points: Vec<(Array, Point)> = Vec::new();
     for node in &nodes {
         let mut sources = Vec::new();
@@ -351,39 +351,28 @@ fn without_common_subexpressions(arrays: &[&Array]) -> Option<Vec<Array>> {
             stands.insert(node.array.name(), from.clone());
             continue;
         }
-        // Others may hold maps as long as an array: these are compared where the arrays are the same.
-        let names: Vec<usize> = sources.iter().map(Array::name).collect();
-        let even = node.operation.is_even();
-        let key = even.then(|| (format!("{:?}", node.operation), names.clone()));
-        let same = key.as_ref().and_then(|key| known.get(key)).cloned();
-        let array = match same {
-            Some(same) => same,
-            // Nothing that is left behind is to hold what stands for it.
+        let names = sources.iter().map(Array::name).collect();
+        // Nothing that is left behind is to hold what stands for it.
+        let array = Recorded::of(&node.array)?.waiting(sources);
+        let operation = array.operation();
+        let alike = |(other, _): &&(Array, Array)| match (&operation, other.operation()) {
+            (Some(own), Some(other)) => own.is_same(&*other),
+            _ => false,
+        };
+        let before = known.entry(names).or_default();
+        let array = match before.iter().find(alike).cloned() {
+            Some((_, same)) => same,
             None => {
-                let array = Recorded::of(&node.array)?.waiting(sources);
-                let operation = array.operation();
-                let alike = |other: &&Array| match (&operation, other.operation()) {
-                    (Some(own), Some(other)) => own.is_same(&*other),
-                    _ => false,
-                };
-                let before = others.entry(names).or_default();
-                match before.iter().find(alike).filter(|_| !even).cloned() {
-                    Some(same) => same,
-                    None => {
-                        let point = operation.and_then(|made| made.any().downcast_ref::<Point>().cloned());
-                        let shared = point.as_ref().and_then(|point| point.sharing(&points));
-                        points.extend(
-                            point.filter(Point::is_worth_sharing).map(|point| (array.clone(), point)),
-                        );
-                        points.truncate(POINTS);
-                        let array = shared.map_or(array, |point| Array::of(node.array.len(), point));
-                        before.extend((!even).then(|| array.clone()));
-                        array
-                    }
-                }
+                let point = operation.and_then(|made| made.any().downcast_ref::<Point>().cloned());
+                let shared = point.as_ref().and_then(|point| point.sharing(&points));
+                let shares = shared.map(|point| Array::of(node.array.len(), point));
+                let own = shares.unwrap_or_else(|| array.clone());
+                points.extend(point.filter(Point::is_worth_sharing).map(|point| (own.clone(), point)));
+                points.truncate(POINTS);
+                before.push((array, own.clone()));
+                own
             }
         };
-        known.extend(key.map(|key| (key, array.clone())));
         stands.insert(node.array.name(), array);
     }
     Some(arrays.iter().map(|array| stands.get(&array.name()).unwrap_or(array).clone()).collect())

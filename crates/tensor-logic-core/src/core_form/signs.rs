@@ -66,13 +66,7 @@ pub fn may_be_negative(program: &Program, component: &Component, expr: &Expr) ->
         Expr::Read(read) => {
             let tensor = program.tensor(read.tensor);
             let counted = tensor.kind == Kind::Bool || component.tensors.contains(&read.tensor);
-            let fine = |given: &Given| match given {
-                Given::Facts(facts) => facts.values.iter().all(|value| *value >= 0.0),
-                Given::Columns(columns) => {
-                    columns.values.iter().flat_map(|values| values.iter()).all(|value| *value >= 0.0)
-                }
-                Given::Array { values, .. } => values.iter().all(|value| *value >= 0.0),
-            };
+            let fine = |given: &Given| given.numbers().iter().all(|value| *value >= 0.0);
             let given = tensor.role == Role::Data && tensor.given.iter().all(fine);
             !counted && !given
         }
@@ -103,13 +97,7 @@ pub fn keep_order(program: &Program, component: &Component) -> bool {
 /// The tensors among those that some need that may hold a number below 0.
 fn below_zero(program: &Program, goals: &[TensorId]) -> BTreeSet<TensorId> {
     let needed = program.needs(goals);
-    let negative = |given: &Given| match given {
-        Given::Facts(facts) => facts.values.iter().any(|value| *value < 0.0),
-        Given::Columns(columns) => {
-            columns.values.iter().flat_map(|values| values.iter()).any(|value| *value < 0.0)
-        }
-        Given::Array { values, .. } => values.iter().any(|value| *value < 0.0),
-    };
+    let negative = |given: &Given| given.numbers().iter().any(|value| *value < 0.0);
     let start = needed.iter().copied().filter(|id| {
         let tensor = program.tensor(*id);
         // Where nothing contributes, a square element of a maximum is the least number there is.

@@ -380,7 +380,7 @@ impl<'c> Draft<'c> {
         let number = |expr: &Expr| matches!(expr, Expr::Number(_) | Expr::Index(_));
         let (sign, product, other) = match (number(left), number(right)) {
             (false, true) => (sign, left, right),
-            (true, false) => (turned(sign), right, left),
+            (true, false) => (sign.turned(), right, left),
             _ => return None,
         };
         let body = Body::of(product).filter(|body| body.missing.is_empty() && body.whens.is_empty())?;
@@ -618,17 +618,6 @@ impl Compiler {
 enum IndexFnOr {
     Number(f64),
     Function(IndexFn),
-}
-
-/// The sign with the sides exchanged.
-fn turned(sign: Comparison) -> Comparison {
-    match sign {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessEqual => Comparison::GreaterEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterEqual => Comparison::LessEqual,
-        Comparison::Equal | Comparison::NotEqual => sign,
-    }
 }
 
 fn holds(sign: Comparison, a: f64, b: f64) -> bool {

@@ -94,25 +94,29 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
         let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.indices.contains(index));
         !free_in_guards.contains(index) && worth(&held, &others, *index)
     })?;
+    taken_first(scope, &parts, index, Expr::Product)
+}
+
+/// The scope's body with what the parts that hold an index are joined to over it inside.
+fn taken_first(
+    scope: &Scope<'_>,
+    parts: &[Part<'_>],
+    index: IndexId,
+    join: fn(Vec<Expr>) -> Expr,
+) -> Option<Factored> {
     let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.indices.contains(&index));
-    let body = |parts: Vec<&Part<'_>>| parts.into_iter().map(|part| part.expr.clone()).collect();
+    let body = |parts: &[&Part<'_>]| parts.iter().map(|part| part.expr.clone()).collect::<Vec<Expr>>();
     let span = held.iter().find_map(|part| match part.expr {
         Expr::Read(read) => Some(read.span),
         _ => None,
     })?;
-    let inner = Reduce {
-        operation: Operation::Sum,
-        over: vec![index],
-        when: When::default(),
-        body: Expr::Product(body(held)),
-        explicit: false,
-        span,
-    };
-    let mut factors: Vec<Expr> = body(others);
-    factors.push(Expr::Reduce(Box::new(inner)));
+    let (operation, over, when) = (scope.operation, vec![index], When::default());
+    let inner = Reduce { operation, over, when, body: join(body(&held)), explicit: false, span };
+    let mut rest = body(&others);
+    rest.push(Expr::Reduce(Box::new(inner)));
     let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
     let (own, over) = (without(scope.own), without(scope.over));
-    Some(Factored { node: Stamp::default(), body: Expr::Product(factors), index, own, over })
+    Some(Factored { node: Stamp::default(), body: join(rest), index, own, over })
 }
 
 /// So many bindings are gone through: a sum or a product that is taken in another order may have other last digits.
@@ -147,23 +151,10 @@ fn best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
         !held.is_empty() && !others.is_empty() && others.iter().all(keeps)
     };
     let index = *scope.over.iter().filter(leaves).min_by_key(|index| bindings(&of(index).0))?;
-    let (held, others) = of(&index);
-    if bindings(&held) > all / FEWER {
+    if bindings(&of(&index).0) > all / FEWER {
         return None;
     }
-    let join = |parts: Vec<Expr>| if adds { Expr::Plus(parts) } else { Expr::Product(parts) };
-    let body = |parts: &[&Part<'_>]| parts.iter().map(|part| part.expr.clone()).collect::<Vec<_>>();
-    let span = held.iter().find_map(|part| match part.expr {
-        Expr::Read(read) => Some(read.span),
-        _ => None,
-    })?;
-    let (over, when, body_of_held) = (vec![index], When::default(), join(body(&held)));
-    let inner = Reduce { operation: scope.operation, over, when, body: body_of_held, explicit: false, span };
-    let mut rest = body(&others);
-    rest.push(Expr::Reduce(Box::new(inner)));
-    let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
-    let (own, over) = (without(scope.own), without(scope.over));
-    Some(Factored { node: Stamp::default(), body: join(rest), index, own, over })
+    taken_first(scope, &parts, index, if adds { Expr::Plus } else { Expr::Product })
 }
 
 /// The factors of a product, or what is added.
@@ -200,13 +191,7 @@ impl Machine {
             _ => return false,
         };
         let tensor = self.program.tensor(read.tensor);
-        let fine = |given: &Given| match given {
-            Given::Facts(facts) => facts.values.iter().all(|value| *value >= 0.0),
-            Given::Columns(columns) => {
-                columns.values.iter().flat_map(|values| values.iter()).all(|value| *value >= 0.0)
-            }
-            Given::Array { values, .. } => values.iter().all(|value| *value >= 0.0),
-        };
+        let fine = |given: &Given| given.numbers().iter().all(|value| *value >= 0.0);
         tensor.role == Role::Data && tensor.combine.default_value() >= 0.0 && tensor.given.iter().all(fine)
     }
 }

@@ -106,7 +106,7 @@ fn compared(condition: Condition<'_>) -> Vec<Compared> {
         return vec![comparison];
     }
     let Condition::Guard(Guard::Compare(sign, a, b)) = condition else { return Vec::new() };
-    let found = magnitude(*sign, a, b).or_else(|| magnitude(turned(*sign), b, a));
+    let found = magnitude(*sign, a, b).or_else(|| magnitude(sign.turned(), b, a));
     found.map(Vec::from).unwrap_or_default()
 }
 
@@ -154,16 +154,6 @@ fn function(expr: &Expr) -> Option<IndexFn> {
     }
 }
 
-fn turned(sign: Comparison) -> Comparison {
-    match sign {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessEqual => Comparison::GreaterEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterEqual => Comparison::LessEqual,
-        Comparison::Equal | Comparison::NotEqual => sign,
-    }
-}
-
 /// A comparison as it is solved for one of its indices.
 struct Narrowing {
     sign: Comparison,
@@ -188,7 +178,7 @@ impl Narrowing {
         let holds = |side: &IndexFn| indices_of(side).contains(&index);
         let (sign, mut side, other) = match (holds(a), holds(b)) {
             (true, false) => (sign, a, b),
-            (false, true) => (turned(sign), b, a),
+            (false, true) => (sign.turned(), b, a),
             _ => return None,
         };
         let positive = |by: &IndexFn| match by {

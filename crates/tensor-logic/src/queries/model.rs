@@ -296,6 +296,17 @@ pub fn scalar(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) ->
     Ok(values.first().and_then(|value| value.doubles().first().copied()).unwrap_or(0.0))
 }
 
+/// The value of a model where this holds.
+fn value_under(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    goal: TensorId,
+    evidence: &[(&str, Const)],
+) -> Result<f64> {
+    let program = restricted(request.program, goal, evidence);
+    scalar(engine, &Request { program: &program, ..request.clone() }, goal)
+}
+
 /// The answer of a query of a model that [`check`] has let pass.
 ///
 /// # Errors
@@ -307,12 +318,8 @@ pub fn answer(
     model: &ModelQuery,
 ) -> Result<Content> {
     let goal = query.tensor;
-    let mut value_under = |evidence: &[(&str, Const)]| {
-        let program = restricted(request.program, goal, evidence);
-        scalar(engine, &Request { program: &program, ..request.clone() }, goal)
-    };
     if !model.conditional {
-        return Ok(Content::Scalar(Some(value_under(&given(model))?)));
+        return Ok(Content::Scalar(Some(value_under(engine, request, goal, &given(model))?)));
     }
     let asked = Asked::of(request, query, model)?;
     if variables_of_product(request.program, goal) >= MANY
@@ -320,11 +327,7 @@ pub fn answer(
     {
         return Ok(asked.content(values));
     }
-    let mut value_under = |evidence: &[(&str, Const)]| {
-        let program = restricted(request.program, goal, evidence);
-        scalar(engine, &Request { program: &program, ..request.clone() }, goal)
-    };
-    let whole = value_under(&given(model))?;
+    let whole = value_under(engine, request, goal, &given(model))?;
     if !(LEAST..=1.0 / LEAST).contains(&whole.abs())
         && (whole != 0.0 || may_be_rounded(engine, request, goal, &given(model))?)
     {
@@ -340,14 +343,13 @@ pub fn answer(
     if let Some(values) = together(engine, request, goal, &asked.open, &asked.fixed)? {
         return Ok(asked.content(values.iter().map(|value| value / whole).collect()));
     }
-    let mut value_under = |evidence: &[(&str, Const)]| {
-        let program = restricted(request.program, goal, evidence);
-        scalar(engine, &Request { program: &program, ..request.clone() }, goal)
-    };
     let mut values = Vec::with_capacity(asked.count);
     for at in 0..asked.count {
         let assignment = asked.assignment(at);
-        values.push(assignment.map_or(Ok(0.0), |all| value_under(&all).map(|value| value / whole))?);
+        values
+            .push(assignment.map_or(Ok(0.0), |all| {
+                value_under(engine, request, goal, &all).map(|value| value / whole)
+            })?);
     }
     Ok(asked.content(values))
 }

@@ -486,6 +486,28 @@ fn products_over_tuples_have_the_gradients_of_dual_numbers() {
     assert!(same > 60, "{same} layers have gradients");
 }
 
+/// The arcs are gone through once where that is the smaller sum, and a relation stands beside the two.
+#[test]
+fn factors_over_tuples_share_their_sum() {
+    let sums = |sizes: &str, product: &str| {
+        let arrays = "X[y, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)";
+        let text =
+            format!("{sizes}\nS(x, y) <- x < y\n{arrays}\nH[x, e] = {product}\nLoss = H[x, e]^2\nLoss?");
+        let program = analysed(&text).unwrap();
+        let named = |name: &str| {
+            TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32)
+        };
+        let adjoint = adjoint(&program, named("Loss"), &["X", "W"].map(named));
+        adjoint.equations().iter().filter(|equation| equation.contains('S')).count()
+    };
+    let alike = "x, y : 6\nd : 3\ne : 2";
+    assert_eq!(sums(alike, "S(x, y) X[y, d] W[d, e]"), 1);
+    assert_eq!(sums(alike, "tanh(S(x, y) X[y, d] W[d, e])"), 1);
+    // Over 7 numbers once, or over 3 twice; and where another factor has the index, too.
+    assert_eq!(sums("x, y : 6\nd : 3\ne : 7", "S(x, y) X[y, d] W[d, e]"), 2);
+    assert_eq!(sums(alike, "S(x, y) X[y, d] W[d, e] W[d, 0]"), 3);
+}
+
 /// A guard with indices of its own asks whether there are any values of these: printed as a factor it was summed over them.
 #[test]
 fn guards_with_indices_of_their_own_are_printed_as_guards() {

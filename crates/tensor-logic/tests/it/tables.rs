@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use crate::common;
-use crate::common::engines::{BUDGET, STORAGES, analysed, difference, wanted};
+use crate::common::engines::{BUDGET, STORAGES, analysed, auto_difference, difference, wanted};
 use crate::drawn_gradients::{Outcome, outcome};
 use seeded::Stream;
 use tensor_logic::auto::Auto;
@@ -307,4 +307,16 @@ fn tables_have_the_gradients_of_dual_numbers() {
     assert!(2 * same > count, "{same} of {count} have gradients");
     assert!(10 * others <= count, "{others} of {count} hang on more than the recursion");
     assert!(taken[0] > 4 * taken[1], "steps of numbers, and slices: {taken:?}");
+}
+
+/// Loops divide as all others do: -0 is 0.
+#[test]
+fn a_divisor_of_0_has_no_sign() {
+    let one = "t : 0..3\nX = [0, 1, 0, 2]\nD[0] = 1\nD[t+1] = 1 / (-X[t]) + 0.5 D[t]\nD?";
+    let two = "i, j : 0..2\nX = [[0, 1, 0], [1, 0, 2], [0, 0, 1]]\nD[0, 0] = 1\n\
+               D[i, j] = 1 / (-X[i, j]) + (-X[i, j])^-1 + 0.5 D[i-1, j] + D[i, j-1] | i + j > 0\nD?";
+    for text in [one, two] {
+        let program = analysed(text).unwrap();
+        assert_eq!(auto_difference(&program, &wanted(&program)), None, "{text}");
+    }
 }

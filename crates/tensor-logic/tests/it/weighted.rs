@@ -211,6 +211,37 @@ pub(crate) fn by_adjoint(
     adjoint.gradients.iter().map(|gradient| gradient.and_then(|_| values.next())).collect()
 }
 
+/// What a loss is differentiated by, and its gradients by dual numbers; `None` where it has none.
+pub(crate) fn slopes(program: &Program) -> Option<(TensorId, Vec<TensorId>, Vec<Value>)> {
+    let goal = named(program, "Loss")?;
+    let wrt: Vec<TensorId> =
+        ["P", "E", "R", "V"].into_iter().filter_map(|name| named(program, name)).collect();
+    let parameters = all_start_values(program);
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    let (_, wanted) = dual(&request, goal, &wrt).ok()?;
+    Some((goal, wrt, wanted))
+}
+
+/// Gradients beside those that are wanted: how many of their numbers are not 0.
+pub(crate) fn compared(
+    program: &Program,
+    wrt: &[TensorId],
+    found: &[Option<Value>],
+    wanted: &[Value],
+    what: &str,
+) -> usize {
+    let mut moved = 0;
+    for ((found, wanted), id) in found.iter().zip(wanted).zip(wrt) {
+        let wanted = wanted.doubles().to_vec();
+        let none = || vec![0.0; wanted.len()];
+        let found = found.as_ref().map_or_else(none, |value| at(program, *id, value));
+        moved += wanted.iter().filter(|slope| **slope != 0.0).count();
+        let close = found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs().max(1.0));
+        assert!(close, "{}: {found:?} instead of {wanted:?}\n{what}", program.name(*id));
+    }
+    moved
+}
+
 /// Gradients by parameters below, and by the weights themselves.
 #[test]
 fn gradients_are_those_of_dual_numbers() {
@@ -219,12 +250,7 @@ fn gradients_are_those_of_dual_numbers() {
     for nth in 0..common::drawn(40) {
         let text = program(&mut stream, true);
         let Ok(program) = analysed(&text) else { continue };
-        let Some(goal) = named(&program, "Loss") else { continue };
-        let wrt: Vec<TensorId> =
-            ["P", "E", "R", "V"].into_iter().filter_map(|name| named(&program, name)).collect();
-        let parameters = all_start_values(&program);
-        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
-        let Ok((_, wanted)) = dual(&request, goal, &wrt) else { continue };
+        let Some((goal, wrt, wanted)) = slopes(&program) else { continue };
         legal += 1;
         let found = by_adjoint(&mut Auto::new(Box::<Fast>::default()), &program, goal, &wrt);
         let mut all = vec![(found, "by circuits")];
@@ -232,20 +258,13 @@ fn gradients_are_those_of_dual_numbers() {
             all.push((by_adjoint(&mut Reference::default(), &program, goal, &wrt), "by worlds"));
         }
         for (found, how) in all {
-            for ((found, wanted), id) in found.iter().zip(&wanted).zip(&wrt) {
-                let wanted = wanted.doubles().to_vec();
-                let none = || vec![0.0; wanted.len()];
-                let found = found.as_ref().map_or_else(none, |value| at(&program, *id, value));
-                moved += wanted.iter().filter(|slope| **slope != 0.0).count();
-                let close = found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs().max(1.0));
-                assert!(close, "{how}, {}: {found:?} instead of {wanted:?}\n{text}", program.name(*id));
-            }
+            moved += compared(&program, &wrt, &found, &wanted, &format!("{how}\n{text}"));
         }
     }
     assert!(2 * legal > common::drawn(40) && moved as u64 > 4 * legal, "{legal}, {moved}");
 }
 
-pub(crate) fn dual(
+fn dual(
     request: &Request<'_>,
     goal: TensorId,
     wrt: &[TensorId],
@@ -254,7 +273,7 @@ pub(crate) fn dual(
 }
 
 /// The derivatives in the order of the reference: facts that have none have 0.
-pub(crate) fn at(program: &Program, id: TensorId, value: &Value) -> Vec<f64> {
+fn at(program: &Program, id: TensorId, value: &Value) -> Vec<f64> {
     match (program.tensor(id).style, value) {
         (Style::Round, Value::Tuples(found)) => {
             let of = |tuple: &Vec<_>| found.tuples.iter().position(|other| other == tuple);

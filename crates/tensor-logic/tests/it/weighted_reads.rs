@@ -5,11 +5,10 @@ use tensor_logic::engine::{Budget, Engine, Parameters, Request};
 use tensor_logic::error::Code;
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::program::TensorId;
-use tensor_logic::start::all_start_values;
 
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, auto_difference, value_difference, wanted};
-use crate::weighted::{at, by_adjoint, dual, facts, named, numbers, pick, rules};
+use crate::weighted::{by_adjoint, compared, facts, named, numbers, pick, rules, slopes};
 
 /// What reads `S(x, y)` and `T(x)` at constants, some of it beside what reads them at all.
 const READS: &[&str] = &[
@@ -95,22 +94,10 @@ fn gradients_of_what_is_read_at_constants() {
         let second = pick(&mut stream, &["0", "W[1]", "(W(0) - 0.5)^2", "W(s) 0.25", "S(x, y)^2"]);
         text += &format!("Loss = {first} + {second}\n");
         let Ok(program) = analysed(&text) else { continue };
-        let Some(goal) = named(&program, "Loss") else { continue };
-        let wrt: Vec<TensorId> =
-            ["P", "E", "R", "V"].into_iter().filter_map(|name| named(&program, name)).collect();
-        let parameters = all_start_values(&program);
-        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
-        let Ok((_, wanted)) = dual(&request, goal, &wrt) else { continue };
+        let Some((goal, wrt, wanted)) = slopes(&program) else { continue };
         legal += 1;
         let found = by_adjoint(&mut Auto::new(Box::<Fast>::default()), &program, goal, &wrt);
-        for ((found, wanted), id) in found.iter().zip(&wanted).zip(&wrt) {
-            let wanted = wanted.doubles().to_vec();
-            let none = || vec![0.0; wanted.len()];
-            let found = found.as_ref().map_or_else(none, |value| at(&program, *id, value));
-            moved += wanted.iter().filter(|slope| **slope != 0.0).count();
-            let close = found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs().max(1.0));
-            assert!(close, "{}: {found:?} instead of {wanted:?}\n{text}", program.name(*id));
-        }
+        moved += compared(&program, &wrt, &found, &wanted, &text);
     }
     assert!(2 * legal > common::drawn(120) && moved as u64 > 2 * legal, "{legal}, {moved}");
 }

@@ -26,6 +26,15 @@ pub enum Given {
 }
 
 impl Given {
+    /// Its numbers; none where all are 1.
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            Given::Facts(facts) => &facts.values,
+            Given::Columns(columns) => columns.values.as_ref().map_or(&[], |values| values.as_slice()),
+            Given::Array { values, .. } => values,
+        }
+    }
+
     /// Calls `visit` for every element, and its value, of a tensor with these domains.
     pub fn each(&self, domains: &[Domain], mut visit: impl FnMut(&[Const], f64)) {
         let (fixed, shape, values) = match self {

@@ -324,7 +324,8 @@ impl State<'_> {
                 }
                 sum?
             }
-            Node::Quotient(both) => self.value(&both.0)? / self.value(&both.1)?,
+            // A 0 has no sign: -0 + 0 is 0.
+            Node::Quotient(both) => self.value(&both.0)? / (self.value(&both.1)? + 0.0),
             Node::Power(both) => power(self.value(&both.0)?, self.value(&both.1)?),
             Node::Negate(part) => -self.value(part)?,
             Node::Call(_, _, guards) if !guards.iter().all(|test| self.holds(test)) => return None,
