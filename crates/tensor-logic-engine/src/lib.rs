@@ -8,10 +8,6 @@ pub mod fast;
 
 pub mod datalog;
 
-pub mod weighted;
-
-pub mod semirings;
-
 pub mod auto;
 
 pub mod plan;
@@ -22,3 +18,4 @@ use tensor_logic_core::{
 };
 use tensor_logic_kernels as kernels;
 use tensor_logic_reference as reference;
+use tensor_logic_weighted as weighted;

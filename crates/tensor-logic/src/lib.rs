@@ -54,8 +54,9 @@ pub use tensor_logic_core::{
     linear, lower, names, parents, parse, presence, profile, program, proof, read, recursion, rename, show,
     source, start, value, walk, windows,
 };
-pub use tensor_logic_engine::{auto, datalog, fast, plan, weighted};
+pub use tensor_logic_engine::{auto, datalog, fast, plan};
 pub use tensor_logic_reference as reference;
+pub use tensor_logic_weighted as weighted;
 
 /// The gradient of a program: `adjoint` is the program, `evaluate` its values.
 pub mod gradient {

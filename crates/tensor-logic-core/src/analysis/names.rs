@@ -45,7 +45,7 @@ pub fn resolve(text: &str, program: &ast::Program) -> Result<Names, Vec<Refusal>
     };
     proved::infer(program, &mut names.tensors);
     for statement in &program.statements {
-        proved::check(statement, &mut reports);
+        proved::check(statement, &names.tensors, &mut reports);
         arrays::check(statement, &mut reports);
         axes::check(statement, &names, &mut reports);
         divisors::check(text, statement, &names, &mut reports);

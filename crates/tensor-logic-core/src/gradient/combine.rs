@@ -1,5 +1,7 @@
 //! What an element of a tensor owes to each of its contributions (N4).
 
+use std::collections::HashMap;
+
 use super::builder::{Builder, Contributions, Scope};
 use super::forms::{self, only_if, product};
 use crate::ast::{Comparison, Span};
@@ -8,6 +10,7 @@ use crate::program::{
     Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Range, Read, Style,
     TensorId, Term, When,
 };
+use crate::value::Const;
 
 /// What is known of the whole that a part stands in.
 struct Entire<'a> {
@@ -110,11 +113,12 @@ impl Builder {
                 self.count(made, combine, equation.head.clone(), indices, &entry, span);
             }
         }
-        for given in given {
-            let places = original.places.len();
-            let indices = self.indices_of(places, span);
-            let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
-            let entry = self.read_of(given, &indices, span);
+        for copy in given {
+            // A last place, where there is one, tells facts of one tuple apart.
+            let indices = self.indices_of(self.program.tensor(copy).places.len(), span);
+            let of_tuple = indices.iter().take(original.places.len());
+            let head: Vec<IndexFn> = of_tuple.map(|index| IndexFn::Index(*index)).collect();
+            let entry = self.read_of(copy, &indices, span);
             self.count(made, combine, head, indices, &entry, span);
         }
         made
@@ -231,7 +235,8 @@ impl Builder {
         self.read_of(helper, &indices, span)
     }
 
-    /// What is given of a tensor, as relations of their own.
+    /// What is given of a tensor, as relations of their own: where a tuple is given more than once, with a place more that
+    /// counts its facts, for each of them is a contribution.
     fn given_copy(&mut self, id: TensorId, span: Span) -> Vec<TensorId> {
         let original = self.program.tensor(id).clone();
         let mut copies = Vec::new();
@@ -245,7 +250,9 @@ impl Builder {
                     facts
                 }
             };
-            let places = original.places.clone();
+            let facts = told_apart(&facts).unwrap_or(facts);
+            let mut places = original.places.clone();
+            places.resize(facts.arity, Place { domain: None, limit: None, star: false });
             let name = format!("Given_{}_{}", original.name, copies.len());
             let copy = self.tensor(name, Style::Round, places, span);
             if let Some(tensor) = self.program.tensors.get_mut(copy.0 as usize) {
@@ -256,4 +263,26 @@ impl Builder {
         }
         copies
     }
+}
+
+/// Facts with a last place that says how many of the same tuple come before; nothing where no tuple comes twice.
+fn told_apart(facts: &Facts) -> Option<Facts> {
+    let mut seen: HashMap<&[Const], i64> = HashMap::new();
+    let before: Vec<i64> = (0..facts.count)
+        .map(|at| {
+            let count = seen.entry(facts.tuple(at)).or_default();
+            *count += 1;
+            *count - 1
+        })
+        .collect();
+    if seen.len() == facts.count {
+        return None;
+    }
+    let mut apart = Facts { arity: facts.arity + 1, source: facts.source, ..Facts::default() };
+    for (at, before) in before.into_iter().enumerate() {
+        let mut tuple = facts.tuple(at).to_vec();
+        tuple.push(Const::Int(before));
+        apart.push(&tuple, facts.value(at), facts.spans.get(at).copied());
+    }
+    Some(apart)
 }

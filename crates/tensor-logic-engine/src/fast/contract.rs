@@ -5,17 +5,24 @@
 //! eliminated one by one, the one with the smallest joint space first. A factor that is absent
 //! somewhere counts as 0 there, and the same contraction over the masks says where anything was
 //! present. That is only right for finite numbers: where the result is not finite, the products are
-//! formed entry by entry instead ([`Machine::suspect`]).
+//! formed entry by entry instead ([`Machine::suspect`]), or, where these are too many and all numbers are finite, with an
+//! exponent of each intermediate block beside it.
+
+use std::cell::Cell;
 
 use super::block::{Block, Dim, binary, folded, reduce, union};
-use super::doubt::Doubt;
+use super::doubt::{Doubt, all_finite};
 use super::machine::Machine;
-use crate::error::Result;
+use crate::error::{Refusal, Result};
 use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
 use crate::program::Operation;
 
 /// Up to so many factors the best order is searched for.
 const EXACT: usize = 8;
+/// So many products are formed one by one at most where their sum, formed in another order, was not finite.
+const ONE_BY_ONE: usize = 1 << 20;
+/// Powers of two up to this one, and their inverses, are numbers of both types.
+const EXPONENT: i64 = 120;
 
 /// What is contracted.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +35,8 @@ pub(crate) struct Contraction<'a> {
     pub(crate) order: &'a [Dim],
     /// A number that every product is multiplied by.
     pub(crate) scale: f64,
+    /// Where intermediate blocks keep to numbers around 1: the power of two that was taken out of them.
+    pub(crate) power: Option<&'a Cell<i64>>,
 }
 
 /// The products of the blocks, summed; absent where no product is present.
@@ -44,6 +53,11 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
     }
     let masked = blocks.iter().any(|block| block.mask.is_some());
     if machine.exact.contains(&scope) || (blocks.len() == 1 && masked) {
+        let many =
+            blocks.len() > 2 && volume(&shape) > ONE_BY_ONE && dims.iter().any(|dim| drop.contains(dim));
+        if many && blocks.iter().all(|block| is_finite(machine, block)) {
+            return with_powers(machine, blocks, what);
+        }
         let mut result = exact(machine, blocks, drop)?;
         if scale != 1.0 {
             result = result.with(Binary::Multiply, scale);
@@ -96,6 +110,52 @@ fn scaled(machine: &mut Machine, numbers: Vec<Block>, other: Block, what: Contra
     let scale = if what.scale == 1.0 { scale } else { scale.with(Binary::Multiply, what.scale) };
     machine.suspect(what.scope, &scale, Doubt::NotFinite);
     binary(other, scale, Binary::Multiply)
+}
+
+fn is_finite(machine: &Machine, block: &Block) -> bool {
+    let block = block.clone().filled(0.0);
+    all_finite(&machine.numbers(&block.values.array).doubles())
+}
+
+/// The contraction of finite blocks whose products leave the floating-point numbers on the way, or in the end: the largest
+/// number of each intermediate block is brought between 1 and 2, which changes no digit of what can be told from 0 beside
+/// it.
+fn with_powers(machine: &mut Machine, blocks: Vec<Block>, what: Contraction<'_>) -> Result<Block> {
+    let masks: Vec<Block> = blocks.iter().filter_map(|block| block.mask.as_deref().cloned()).collect();
+    let sum = |machine: &mut Machine, blocks: Vec<Block>, scale: f64| {
+        let power = Cell::new(0);
+        let what = Contraction { scale, power: Some(&power), ..what };
+        let blocks = blocks.into_iter().map(|block| near_one(machine, block, &power)).collect();
+        let result = product_sum(machine, blocks, what)?;
+        Ok::<_, Refusal>((near_one(machine, result, &power), power.get()))
+    };
+    let values = blocks.into_iter().map(|block| block.filled(0.0)).collect();
+    let (mut result, mut power) = sum(machine, values, what.scale)?;
+    // Beyond these steps a number between 1 and 2 is infinite, or 0.
+    power = power.clamp(-2200, 2200);
+    while power != 0 {
+        let step = power.clamp(-EXPONENT, EXPONENT);
+        result = result.with(Binary::Multiply, 2_f64.powi(step as i32));
+        power -= step;
+    }
+    if !masks.is_empty() {
+        let (counts, _) = sum(machine, masks, 1.0)?;
+        result.mask = counts.present_where(crate::ast::Comparison::Greater).mask;
+    }
+    Ok(result)
+}
+
+/// A block times the power of two that brings its largest number between 1 and 2; the exponent is counted elsewhere.
+fn near_one(machine: &Machine, block: Block, power: &Cell<i64>) -> Block {
+    let numbers = machine.numbers(&block.values.array).doubles();
+    let largest = numbers.iter().fold(0.0_f64, |so_far, value| so_far.max(value.abs()));
+    if largest == 0.0 || !largest.is_finite() {
+        return block;
+    }
+    let exponent = (largest.log2().floor() as i64).clamp(-EXPONENT, EXPONENT);
+    power.set(power.get() + exponent);
+    let block = block.with(Binary::Multiply, 2_f64.powi(-exponent as i32));
+    if exponent.abs() < EXPONENT { block } else { near_one(machine, block, power) }
 }
 
 /// Entry by entry, in the order of the factors.
@@ -212,6 +272,20 @@ fn join_all(
 
 /// The product of two blocks, summed over what is not needed.
 fn pair(
+    machine: &mut Machine,
+    a: Block,
+    b: Block,
+    needed: &dyn Fn(Dim) -> bool,
+    what: Contraction<'_>,
+) -> Result<Block> {
+    let joined = joined(machine, a, b, needed, what)?;
+    Ok(match what.power {
+        Some(power) => near_one(machine, joined, power),
+        None => joined,
+    })
+}
+
+fn joined(
     machine: &mut Machine,
     a: Block,
     b: Block,

@@ -1,6 +1,9 @@
 //! What comparisons admit: for each row of a table the values of a further index.
 
-use super::condition::{Condition, comparison, distinct};
+use std::sync::Arc;
+
+use super::block::Dim;
+use super::condition::{Condition, comparison, distinct, free};
 use super::machine::{Machine, indices_of};
 use super::notes::Found;
 use super::rows::Rows;
@@ -15,15 +18,10 @@ use crate::value::{Const, Domain};
 impl Machine {
     /// Lists what comparisons of indices admit, where that is little.
     pub(super) fn propose<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
-        let waiting: Vec<Compared> = search
-            .conditions
-            .iter()
-            .zip(&search.done)
-            .filter(|(_, done)| !**done)
-            .flat_map(|(condition, _)| compared(*condition))
-            .collect();
-        let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), indices_of(b)].concat());
-        let open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
+        let still = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
+        let waiting: Vec<Compared<'p>> = still.flat_map(|(condition, _)| compared(*condition)).collect();
+        let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), b.indices()].concat());
+        let mut open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
         if open.is_empty() {
             return Ok(());
         }
@@ -34,9 +32,14 @@ impl Machine {
         if all <= SMALL && !sparse {
             return Ok(());
         }
+        // What a value is compared with is solved for once the value is known.
+        let asked = |index: &IndexId| {
+            waiting.iter().any(|(_, _, b)| matches!(b, Side::Value(_)) && b.indices().contains(index))
+        };
+        open.sort_by_key(|index| !asked(index));
         let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
         for (nth, index) in open.iter().enumerate() {
-            let proposals = self.proposals(search, &waiting, &rows, *index);
+            let proposals = self.proposals(search, &waiting, &rows, *index)?;
             let total: usize = proposals.iter().map(|proposal| proposal.count()).sum();
             let last = nth + 1 == open.len();
             if last && !sparse && total.saturating_mul(SHARE) > dense && dense <= 1 << 28 {
@@ -56,14 +59,14 @@ impl Machine {
         self.settle_ready(search)
     }
 
-    /// For every row the values of an index that comparisons with bound indices leave.
+    /// For every row the values of an index that comparisons with what is bound leave.
     fn proposals(
-        &self,
+        &mut self,
         search: &Search<'_, '_>,
-        waiting: &[Compared],
+        waiting: &[Compared<'_>],
         rows: &Rows,
         index: IndexId,
-    ) -> Vec<Proposal> {
+    ) -> Result<Vec<Proposal>> {
         // A domain as large as all integers has more values than an integer counts.
         let size = i64::try_from(self.size(index)).unwrap_or(i64::MAX);
         let from = match self.range(index) {
@@ -71,47 +74,92 @@ impl Machine {
             _ => None,
         };
         let mut proposals = vec![Proposal { from: 0, to: size - 1, step: 1 }; rows.len];
-        let Some(from) = from else { return proposals };
+        let Some(from) = from else { return Ok(proposals) };
         let known = |other: IndexId| rows.binds(other) || search.context.fixed(other).is_some();
         for (sign, a, b) in waiting {
-            let others = distinct([indices_of(a), indices_of(b)].concat());
+            let others = [indices_of(a), b.indices()].concat();
             if others.iter().any(|other| *other != index && !known(*other)) {
                 continue;
             }
             let Some(narrowing) = Narrowing::of(*sign, a, b, index) else { continue };
+            let values = match b {
+                Side::Value(value) => Some(self.of_rows(value, search, rows)?),
+                Side::Indices(_) => None,
+            };
             for (row, proposal) in proposals.iter_mut().enumerate() {
                 let ordinal = |other: IndexId| {
                     search.context.fixed(other).or_else(|| rows.column(other).map(|column| column[row]))
                 };
                 let value = |other: IndexId| self.value(other, ordinal(other)?)?.int();
-                let wanted = match &narrowing.other {
-                    None => Some(0),
-                    Some(function) => self.function(function, &ordinal).and_then(Const::int),
-                };
-                if let Some(wanted) = wanted {
-                    narrowing.keep(proposal, from, wanted, &value);
+                match (&values, &narrowing.other) {
+                    (Some(values), _) => match values.get(row).copied().flatten() {
+                        None => *proposal = Proposal::NONE,
+                        Some(number) => narrowing.keep_number(proposal, from, number, &value),
+                    },
+                    (None, None) => narrowing.keep(narrowing.sign, proposal, from, 0, &value),
+                    (None, Some(function)) => {
+                        if let Some(wanted) = self.function(function, &ordinal).and_then(Const::int) {
+                            narrowing.keep(narrowing.sign, proposal, from, wanted, &value);
+                        }
+                    }
                 }
             }
         }
-        proposals
+        Ok(proposals)
+    }
+
+    /// What a value is at each row, where it is there.
+    fn of_rows(&mut self, value: &Expr, search: &Search<'_, '_>, rows: &Rows) -> Result<Vec<Option<f64>>> {
+        let rows = Arc::new(Rows { id: self.number(), ..rows.clone() });
+        let context = search.context.with_rows(Some(Arc::clone(&rows)));
+        let block = self.expr(value, &context)?;
+        let (dims, shape) = ([Dim::ROWS], [rows.len]);
+        let present = self.presence(&block, &dims, &shape);
+        let numbers = self.values(&block.expanded(&dims, &shape));
+        let there = |row: usize| present.as_ref().is_none_or(|present| present[row]);
+        Ok((0..rows.len).map(|row| there(row).then(|| numbers[row])).collect())
     }
 }
 
-/// A comparison of index functions that must hold.
-type Compared = (Comparison, IndexFn, IndexFn);
+/// A comparison of an index function that must hold.
+type Compared<'p> = (Comparison, IndexFn, Side<'p>);
+
+/// What an index function is compared with.
+enum Side<'p> {
+    Indices(IndexFn),
+    Value(&'p Expr),
+}
+
+impl Side<'_> {
+    fn indices(&self) -> Vec<IndexId> {
+        match self {
+            Side::Indices(function) => indices_of(function),
+            Side::Value(value) => free(value),
+        }
+    }
+}
 
 /// What a condition says of indices: a comparison of them, or of the magnitude of what they make, which lies on both sides of 0.
-fn compared(condition: Condition<'_>) -> Vec<Compared> {
-    if let Some(comparison) = comparison(condition) {
-        return vec![comparison];
+fn compared(condition: Condition<'_>) -> Vec<Compared<'_>> {
+    if let Some((sign, a, b)) = comparison(condition) {
+        return vec![(sign, a, Side::Indices(b))];
     }
     let Condition::Guard(Guard::Compare(sign, a, b)) = condition else { return Vec::new() };
-    let found = magnitude(*sign, a, b).or_else(|| magnitude(sign.turned(), b, a));
-    found.map(Vec::from).unwrap_or_default()
+    if let Some(found) = magnitude(*sign, a, b).or_else(|| magnitude(sign.turned(), b, a)) {
+        return found.map(|(sign, a, b)| (sign, a, Side::Indices(b))).into();
+    }
+    let of_value = |sign: Comparison, a: &Expr, b| {
+        let function = function(a).filter(|function| !indices_of(function).is_empty())?;
+        let own = free(b);
+        // What moves with the index cannot be solved for it.
+        let moves = indices_of(&function).iter().all(|index| own.contains(index));
+        (!moves).then_some((sign, function, Side::Value(b)))
+    };
+    of_value(*sign, a, b).or_else(|| of_value(sign.turned(), b, a)).into_iter().collect()
 }
 
 /// `abs(f) <= g` as `f <= g` and `-f <= g`.
-fn magnitude(sign: Comparison, a: &Expr, b: &Expr) -> Option<[Compared; 2]> {
+fn magnitude(sign: Comparison, a: &Expr, b: &Expr) -> Option<[(Comparison, IndexFn, IndexFn); 2]> {
     let Expr::Call(call) = a else { return None };
     let ([argument], Function::Abs, true) =
         (call.arguments.as_slice(), &call.function, call.when.guards.is_empty())
@@ -170,7 +218,12 @@ struct Narrowing {
 }
 
 impl Narrowing {
-    fn of(sign: Comparison, a: &IndexFn, b: &IndexFn, index: IndexId) -> Option<Narrowing> {
+    fn of(sign: Comparison, a: &IndexFn, b: &Side<'_>, index: IndexId) -> Option<Narrowing> {
+        let b = match b {
+            Side::Indices(b) => b,
+            Side::Value(value) if free(value).contains(&index) => return None,
+            Side::Value(_) => return Narrowing::solved(sign, linear(a)?, index),
+        };
         if let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a.clone()), Box::new(b.clone())))
         {
             return Narrowing::solved(sign, (terms, constant), index);
@@ -216,7 +269,14 @@ impl Narrowing {
 
     /// Keeps the ordinals that it leaves, given the other side and the other indices: all of them where a number between
     /// has more than 64 bits, since the comparison itself is asked afterwards.
-    fn keep(&self, proposal: &mut Proposal, from: i64, wanted: i64, value: &dyn Fn(IndexId) -> Option<i64>) {
+    fn keep(
+        &self,
+        sign: Comparison,
+        proposal: &mut Proposal,
+        from: i64,
+        wanted: i64,
+        value: &dyn Fn(IndexId) -> Option<i64>,
+    ) {
         let rest = self.terms.iter().try_fold(self.constant, |sum, (other, times)| {
             sum.checked_add(times.checked_mul(value(*other)?)?)
         });
@@ -232,7 +292,7 @@ impl Narrowing {
         }
         if self.divisors.is_empty() {
             if let Some(rest) = rest.checked_sub(wanted) {
-                proposal.compare(self.sign, self.own, rest);
+                proposal.compare(sign, self.own, rest);
             }
             return;
         }
@@ -243,7 +303,7 @@ impl Narrowing {
             }
             rest.checked_sub(bound)
         };
-        let least = match self.sign {
+        let least = match sign {
             Comparison::Equal | Comparison::GreaterEqual => Some(wanted),
             Comparison::Greater => wanted.checked_add(1),
             _ => None,
@@ -251,7 +311,7 @@ impl Narrowing {
         if let Some(rest) = least.and_then(|least| bound(least, 0)) {
             proposal.compare(Comparison::GreaterEqual, self.own, rest);
         }
-        let most = match self.sign {
+        let most = match sign {
             Comparison::Equal | Comparison::LessEqual => Some(wanted),
             Comparison::Less => wanted.checked_sub(1),
             _ => None,
@@ -259,6 +319,31 @@ impl Narrowing {
         if let Some(rest) = most.and_then(|most| bound(most, 1)) {
             proposal.compare(Comparison::LessEqual, self.own, rest);
         }
+    }
+
+    /// The same for a number, which need be no integer.
+    fn keep_number(
+        &self,
+        proposal: &mut Proposal,
+        from: i64,
+        number: f64,
+        value: &dyn Fn(IndexId) -> Option<i64>,
+    ) {
+        // Beyond, an index that is compared is another number in 32 bits than it is.
+        if number.is_nan() || number.abs() > 2_f64.powi(23) {
+            return;
+        }
+        let whole = number.fract() == 0.0;
+        let (sign, wanted) = match self.sign {
+            Comparison::NotEqual => return,
+            Comparison::Equal if !whole => return *proposal = Proposal::NONE,
+            Comparison::Less | Comparison::LessEqual if !whole => (Comparison::LessEqual, number.floor()),
+            Comparison::Greater | Comparison::GreaterEqual if !whole => {
+                (Comparison::GreaterEqual, number.ceil())
+            }
+            sign => (sign, number),
+        };
+        self.keep(sign, proposal, from, wanted as i64, value);
     }
 }
 
@@ -271,6 +356,8 @@ struct Proposal {
 }
 
 impl Proposal {
+    const NONE: Proposal = Proposal { from: 0, to: -1, step: 1 };
+
     fn count(self) -> usize {
         if self.from > self.to { 0 } else { ((self.to - self.from) / self.step) as usize + 1 }
     }

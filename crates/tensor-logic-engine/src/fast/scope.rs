@@ -312,7 +312,7 @@ impl Machine {
             let (blocks, order) =
                 (blocks?, scope.own.iter().map(|index| Dim::of(*index)).collect::<Vec<_>>());
             let scale = constant * self.repeated(&blocks, &drop);
-            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale };
+            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale, power: None };
             let block = contract(self, blocks, what)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
@@ -381,7 +381,7 @@ impl Machine {
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
             let blocks = blocks?;
             let scale = self.repeated(&blocks, &drop);
-            let what = Contraction { scope, drop: &drop, order: &[], scale };
+            let what = Contraction { scope, drop: &drop, order: &[], scale, power: None };
             parts.push(Beside { block: contract(self, blocks, what)?, map });
         }
         Ok(parts)
@@ -480,7 +480,7 @@ impl Machine {
             let groups = self.by_group(rows, &map, count);
             let sums = self.scatter_sum(others, rows, &groups, constant)?;
             let drop = [Dim::ROWS];
-            let what = Contraction { scope: scope.node, drop: &drop, order: &[], scale: 1.0 };
+            let what = Contraction { scope: scope.node, drop: &drop, order: &[], scale: 1.0, power: None };
             let block = contract(self, vec![first.block, sums], what)?;
             // An element that no row has is multiplied by 0.
             self.suspect(scope.node, &block, Doubt::NotFinite);

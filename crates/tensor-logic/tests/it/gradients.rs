@@ -217,6 +217,10 @@ const UNDECLARED: &[&str] = &[
     "W ~ [[0.1, 0.7], [0.3, 0.2]]\nR(0); R(1)\nT = R(i) (avg[j](W[i, j]) + prod[j](W[i, j]) sum[j](W[j, i]))\nLoss = T^2\nLoss?",
     // A guard computes an index.
     "A ~ [0.3, 0.5]\nT(q) avg= A[m] | q = m + 1\nLoss = T(a)^2\nLoss?",
+    "W ~ [1, 7]\nX[0] *= 2\nX[0] *= 3\nX[i] *= W[i]\nLoss = X[0] X[1]\nLoss?",
+    "W ~ [4.5, 7]\nX[0] max= 2\nX[0] max= 3\nX[1] max= 7.5\nX[i] max= W[i]\nLoss = X[i]^2\nLoss?",
+    "W ~ [4.5, 7]\nX[0] avg= 2\nX[0] avg= 2\nX[1] avg= 7.5\nX[i] avg= W[i]\nLoss = X[i]^2\nLoss?",
+    "Is(A); Is(B)\nW ~ [4.5]\nR(A, B) *= 2\nR(A, B) *= 0\nR(A, B) *= 5\nR(x, y) *= W[0] Is(x) Is(y)\nLoss = R(x, y)\nLoss?",
     "A ~ [0.3, 0.5]\nT(q) max= A[m] | q = m + 1\nLoss = T(a)^2\nLoss?",
     "A ~ [0.3, 0.5, 0.9]\nT(q) min= A[m] q | q = m / 2\nLoss = T(a)^2\nLoss?",
     "A ~ [0.3, 0.5, 0.9]\nT(q) *= A[m] | q = m / 2\nLoss = T(a)^2\nLoss?",

@@ -44,7 +44,26 @@ fn guard(random: &mut Stream) -> String {
             _ => format!("{magnitude} {sign} {most}"),
         };
     }
+    if random.below(3) == 0 {
+        let (value, side) = (value(random), sum(random));
+        return if random.below(2) == 0 {
+            format!("{value} {sign} {side}")
+        } else {
+            format!("{side} {sign} {value}")
+        };
+    }
     format!("{} {sign} {}", side(random), side(random))
+}
+
+/// What is computed or given at one or both of the indices, also between integers, below 0 and not everywhere.
+fn value(random: &mut Stream) -> String {
+    let values = ["T[p]", "U[q]", "T[p] + U[q]", "W[q]", "W(q)", "W(q) - 4", "sum[k](U[k + q] / 4 | k < 4)"];
+    let value = one(random, &values);
+    match random.below(4) {
+        0 => format!("2 * {value} + 1"),
+        1 => format!("-({value})"),
+        _ => value.to_owned(),
+    }
 }
 
 /// Indices with some hundred pairs and more, from wherever.
@@ -65,7 +84,9 @@ fn program(random: &mut Stream) -> String {
         4 => format!("M(p, q) <- {guards}"),
         _ => format!("E(q) <- q % 3 != 1\nM(p) += E(q) | {guards}"),
     };
-    format!("p : {p}\nq : {q}\n{equation}\n")
+    let values = "T[p] = 0.5 m - 2 | m = (7 * p) % 23\nU[q] = m - 9 | m = (5 * q) % 40\n\
+                  W(q) += m - 3 | m = q / 2, q % 3 != 1\n";
+    format!("p : {p}\nq : {q}\nk : 0..9\n{values}{equation}\n")
 }
 
 #[test]
@@ -110,10 +131,16 @@ fn pairs_that_are_few_take_little_memory() {
         ("p % 512 == q % 512", 440 * 36 + 72 * 25),
         ("abs(p - q) <= 5", 11 * 3000 - 30),
         ("2 > abs(p - q)", 3 * 3000 - 2),
+        ("V[p] == q", 3000),
+        ("q + 1 == V[p]", 2000),
+        ("V[q] / 2 == p", 2000),
+        ("p <= 1 - V[q]", 3000),
     ] {
-        let program =
-            analysed(&format!("p, q : 3000\nN = sum[p, q](1 | {guard})\nR(p, q) <- {guard}\nM = R(p, q)\n"))
-                .unwrap();
+        let values = "n : 3000\nV[n] = m | m = n % 3\n";
+        let program = analysed(&format!(
+            "p, q : 3000\n{values}N = sum[p, q](1 | {guard})\nR(p, q) <- {guard}\nM = R(p, q)\n"
+        ))
+        .unwrap();
         let request = Request { program: &program, parameters: &parameters, budget };
         let named = |name: &str| {
             TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32)

@@ -214,3 +214,36 @@ fn products_with_numbers_below_0_keep_their_order() {
     let found = auto(&text).unwrap()[0];
     assert!((found - high[0].max(high[1])).abs() < 1e-12, "{found} {high:?}");
 }
+
+/// Sums of products that leave the doubles on the way, of 2^41 bindings: they are not gone through one by one.
+#[test]
+fn products_leave_the_doubles_on_the_way() {
+    let table = [[3.0, 1.0], [1.0, -2.0]];
+    let large = 2_f64.powi(40);
+    let places: Vec<String> = (0..40).map(|at| format!("F[v{at}, v{}]", at + 1)).collect();
+    let step = |from: [f64; 2]| [0, 1].map(|to| from[0] * table[0][to] + from[1] * table[1][to]);
+    let chain = |start: [f64; 2]| {
+        let [a, b] = (0..40).fold(start, |from, _| step(from));
+        a + b
+    };
+    for (last, power) in [(-60.0, 1600), (-850.0, 1600), (-850.0, 1000)] {
+        let shift = power - 1600;
+        let small = 2_f64.powi(shift / 40);
+        let [a, b] = table.map(|row| row.map(|number| format!("{:e}", number * large * small)).join(", "));
+        let text = format!(
+            "F = [[{a}], [{b}]]\nG = {:e}\nZ = {} G G\nZ?\nA[v0] = {} G G\nA?\n",
+            2_f64.powf(last),
+            places.join(" "),
+            places.join(" "),
+        );
+        let found = auto(&text).unwrap();
+        let scale = |of: f64| (of.log2() + f64::from(power) + 2.0 * last).exp2();
+        let wanted = [chain([1.0, 1.0]), chain([1.0, 0.0]), chain([0.0, 1.0])]
+            .map(|number| number.signum() * scale(number.abs()));
+        assert_eq!(found.len(), 3, "{text}");
+        for (found, wanted) in found.iter().zip(wanted) {
+            let near = (found - wanted).abs() <= 1e-9 * wanted.abs();
+            assert!(near || (found.is_infinite() && *found == wanted), "{found} {wanted}\n{text}");
+        }
+    }
+}

@@ -75,6 +75,7 @@ fn what_the_code_cites_stands_on_the_page() {
         "../tensor-logic-core/src",
         "../tensor-logic-reference/src",
         "../tensor-logic-kernels/src",
+        "../tensor-logic-weighted/src",
         "../tensor-logic-engine/src",
         "src",
         "tests",

@@ -108,14 +108,36 @@ pub fn literals_of(expr: &Expr) -> Option<Vec<Literal>> {
     }
 }
 
-/// What no weighted fact can be.
-pub(super) fn check(statement: &ast::Statement, reports: &mut Vec<Refusal>) {
-    if let StatementKind::Weighted { reference, .. } = &statement.kind
-        && reference.brackets != ast::Brackets::Round
-    {
-        let message =
-            format!("`{}` is a tensor here, and only tuples have a probability", reference.name.text);
-        let report = Refusal::new(Code::MixedStyle, reference.span, message);
-        reports.push(report.help(format!("write `{}(…)`", reference.name.text)));
+/// What has no probability, but would read as if it had one: a weighted tensor, and a tensor that a rule makes from what
+/// holds with a probability, which is 1 wherever that is possible.
+pub(super) fn check(
+    statement: &ast::Statement,
+    tensors: &BTreeMap<String, TensorName>,
+    reports: &mut Vec<Refusal>,
+) {
+    match &statement.kind {
+        StatementKind::Weighted { reference, .. } if reference.brackets != ast::Brackets::Round => {
+            let name = &reference.name.text;
+            let message = format!("`{name}` is a tensor here, and only tuples have a probability");
+            let report = Refusal::new(Code::MixedStyle, reference.span, message);
+            reports.push(report.help(format!("write `{}`", round(reference))));
+        }
+        StatementKind::Rule { head, body, .. } if head.brackets != ast::Brackets::Round => {
+            let holds = |read: &&Reference| {
+                tensors.get(&read.name.text).is_some_and(|tensor| tensor.kind.is_probability())
+            };
+            let Some(read) = body.iter().filter_map(reference).find(holds) else { return };
+            let (name, of) = (&head.name.text, &read.name.text);
+            let message = format!("`{name}` is a tensor here, and `{of}` holds with a probability");
+            let report = Refusal::new(Code::MixedStyle, head.span, message).label(read.span, "read here");
+            reports.push(report.help(format!("write `{}`, which has a probability too", round(head))));
+        }
+        _ => {}
     }
+}
+
+/// A reference as that of a relation.
+fn round(reference: &Reference) -> String {
+    let places = if reference.places.is_empty() { "" } else { "…" };
+    format!("{}({places})", reference.name.text)
 }

@@ -751,18 +751,26 @@ impl Generator<'_> {
         self.known.push(Known { name, places: vec!['I'], round: false });
     }
 
-    /// Two equations of one tensor.
+    /// Two equations of one tensor, and facts of it, of one element more than one, too.
     fn several(&mut self) {
         let name = self.name("V");
         let sign = self.pick(&["=", "max=", "min=", "avg=", "*="]);
         let index = self.pick(&["i", "j"]);
+        let round = self.chance(25);
+        let (open, close) = if round { ('(', ')') } else { ('[', ']') };
         for _ in 0..2 {
             let mut used = vec![index.to_owned()];
             let body = self.term(1, &mut used);
             let head = self.pick(&["", "+1", ""]);
-            self.lines.push(format!("{name}[{index}{head}] {sign} {body}"));
+            self.lines.push(format!("{name}{open}{index}{head}{close} {sign} {body}"));
         }
-        self.known.push(Known { name, places: vec!['I'], round: false });
+        if self.chance(40) {
+            for _ in 0..1 + self.below(4) {
+                let (at, number) = (self.below(self.size.min(2)), self.number());
+                self.lines.push(format!("{name}{open}{at}{close} {sign} {number}"));
+            }
+        }
+        self.known.push(Known { name, places: vec!['I'], round });
     }
 
     fn queries(&mut self) {

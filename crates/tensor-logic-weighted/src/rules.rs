@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use proof_circuits::{Atom, Event, Literal, Proofs};
 
 use crate::engine::{Budget, Parameters, Stop, Value};
+use crate::ground::Grounding;
 use crate::program::{Argument, EquationId, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term};
 use crate::value::{Const, Domain, Tuple, element};
-use crate::weighted::ground::Grounding;
 use tensor_logic_core::weighted::factors;
 
 /// What is at hand while ground rules become circuits.

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::Asked;
 use crate::ast::{Comparison, Program as Tree, Span};
 use crate::program::{
     Argument, Combine, Equation, EquationId, Expr, Facts, Given, Guard, IndexFn, IndexId, Kind, Otherwise,
@@ -21,7 +22,6 @@ use crate::program::{
 };
 use crate::rename::Renaming;
 use crate::value::{Const, Domain};
-use crate::weighted::Asked;
 use tensor_logic_core::recursion;
 use tensor_logic_core::weighted::factors;
 

@@ -1,6 +1,6 @@
 //! Weighted facts, and what follows from them: probabilities of proofs.
 //!
-//! Enter at `Weighted::evaluate`. What the language says of such relations stands in [`tensor_logic_core::weighted`]. The rules
+//! Enter at [`Weighted::evaluate`]. What the language says of such relations stands in [`tensor_logic_core::weighted`]. The rules
 //! are grounded by relations without weights, which the engine derives like all others (`ground`); ground rules become
 //! circuits (`circuits`), compiled once and run as often as weights change. In the program that the rest is evaluated on,
 //! a relation `R` with probabilities is `R(x) += T(x, n) V[n]`: the tuples that it has, which are data, times
@@ -15,17 +15,21 @@ mod ground;
 mod rules;
 mod wanted;
 
+pub mod semirings;
+
 pub use explained::{Probable, explained};
-pub(crate) use wanted::{Asked, asked};
+pub use wanted::{Asked, Wanted, asked};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tensor_logic_core::{ast, engine, error, profile, program, rename, start, value};
+
 use crate::ast::{Program as Tree, Span};
 use crate::engine::{Parameters, Request, Stop, Tuples, Value};
 use crate::error::Result;
-use crate::profile::{self, Component as Done, Executor, Layout, Part, Stored, label, written};
+use crate::profile::{Component as Done, Executor, Layout, Part, Stored, label, written};
 use crate::program::{
     Argument, Combine, Equation, Expr, Facts, Given, Index, IndexFn, IndexId, Kind, Otherwise, Place,
     Program, Range, Read, Role, Stamp, Start, Style, Tensor, TensorId, Term, When,
@@ -36,17 +40,16 @@ use ground::{Grounding, ground, proved_below};
 use rules::Context;
 use tensor_logic_core::recursion;
 use tensor_logic_core::weighted::factors;
-use wanted::Wanted;
 
 /// What the values of other programs are asked of.
-pub(crate) type Ask<'a> = &'a mut dyn FnMut(&Request<'_>, &[TensorId]) -> Result<Vec<Value>>;
+pub type Ask<'a> = &'a mut dyn FnMut(&Request<'_>, &[TensorId]) -> Result<Vec<Value>>;
 
 /// So many programs' circuits are remembered.
 const PLANS: usize = 8;
 
 /// The circuits of programs, those used last first.
 #[derive(Default)]
-pub(crate) struct Weighted {
+pub struct Weighted {
     plans: Vec<Plan>,
 }
 
@@ -80,16 +83,17 @@ struct After {
 }
 
 /// What came of the goals.
-pub(crate) struct Evaluated {
+pub struct Evaluated {
     /// The values of the relations and slopes.
-    pub(crate) values: BTreeMap<TensorId, Value>,
-    /// The program for the rest, and its parameters.
-    pub(crate) program: Arc<Program>,
-    pub(crate) parameters: Parameters,
+    pub values: BTreeMap<TensorId, Value>,
+    /// The program for the rest.
+    pub program: Arc<Program>,
+    /// Its parameters.
+    pub parameters: Parameters,
     /// How many tuples of computed relations stand in ground rules, by name.
-    pub(crate) counts: BTreeMap<String, u64>,
+    pub counts: BTreeMap<String, u64>,
     /// What was done.
-    pub(crate) done: Vec<Done>,
+    pub done: Vec<Done>,
 }
 
 /// Whether a tensor is evaluated here.
@@ -98,7 +102,7 @@ fn is_own(program: &Program, id: TensorId) -> bool {
 }
 
 /// The tensors whose values the rules of relations with probabilities read, but for what is evaluated here.
-pub(crate) fn inputs(program: &Program, asked: &Asked) -> BTreeSet<TensorId> {
+pub fn inputs(program: &Program, asked: &Asked) -> BTreeSet<TensorId> {
     let below = proved_below(program, asked.keys());
     let rules = program.equations.iter().filter(|equation| below.contains(&equation.tensor));
     rules.flat_map(|equation| values_of(program, equation)).filter(|id| !is_own(program, *id)).collect()
@@ -149,7 +153,7 @@ fn levels(program: &Program) -> Vec<usize> {
 
 impl Weighted {
     /// Forgets all circuits.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.plans.clear();
     }
 
@@ -157,7 +161,7 @@ impl Weighted {
     ///
     /// # Errors
     /// `bad-probability`, `budget`, and what `ask` refuses.
-    pub(crate) fn evaluate(
+    pub fn evaluate(
         &mut self,
         request: &Request<'_>,
         asked: Asked,
@@ -313,7 +317,7 @@ impl Level {
 }
 
 /// The program in which these stand as values, before anybody knows which tuples there are.
-pub(crate) fn handed(program: &Program, asked: &Asked) -> Arc<Program> {
+pub fn handed(program: &Program, asked: &Asked) -> Arc<Program> {
     let value = |id: &TensorId| {
         let tensor = program.tensor(*id);
         let tuple = vec![Const::Int(0); tensor.places.len()];
@@ -329,7 +333,7 @@ pub(crate) fn handed(program: &Program, asked: &Asked) -> Arc<Program> {
 }
 
 /// What a profile says of relations with probabilities that are evaluated together.
-pub(crate) fn planned(program: &Program, asked: &Asked) -> Done {
+pub fn planned(program: &Program, asked: &Asked) -> Done {
     let below = proved_below(program, asked.keys());
     // What a query asks of them is one of them too, and has no name.
     let named = || below.iter().filter(|id| !program.tensor(**id).hidden);

@@ -11,11 +11,11 @@ use crate::program::{Argument, Combine, IndexFn, Program, TensorId};
 use crate::value::Const;
 
 /// Relations that are asked for, and of each the tuples.
-pub(crate) type Asked = BTreeMap<TensorId, Wanted>;
+pub type Asked = BTreeMap<TensorId, Wanted>;
 
 /// Tuples by constants: the places that have some, and those that stand there. With no such places, all tuples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wanted(BTreeMap<Vec<usize>, BTreeSet<Vec<Const>>>);
+pub struct Wanted(BTreeMap<Vec<usize>, BTreeSet<Vec<Const>>>);
 
 impl Wanted {
     /// All tuples.
@@ -56,7 +56,7 @@ fn constant(function: Option<&IndexFn>) -> Option<&Const> {
 }
 
 /// What of this kind goals need the values of.
-pub(crate) fn asked(program: &Program, goals: &[TensorId]) -> Asked {
+pub fn asked(program: &Program, goals: &[TensorId]) -> Asked {
     if !program.tensors.iter().any(|tensor| matches!(tensor.combine, Combine::Proofs | Combine::Slopes)) {
         return Asked::new();
     }

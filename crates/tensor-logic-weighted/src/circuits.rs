@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use proof_circuits::{Atom, Circuits, Event, Failure, Limits, Proofs};
 
+use crate::Asked;
 use crate::engine::{Numbers, Tuples, Value, interrupted};
 use crate::error::{Code, Refusal, Result};
+use crate::ground::Grounding;
 use crate::program::{Program, Role, Style, TensorId};
+use crate::rules::{Context, Elements, Origin, Rules, Weight, position, rules};
 use crate::start::start_values;
 use crate::value::{Domain, Tuple, element};
-use crate::weighted::Asked;
-use crate::weighted::ground::Grounding;
-use crate::weighted::rules::{Context, Elements, Origin, Rules, Weight, position, rules};
-use crate::weighted::wanted::Wanted;
+use crate::wanted::Wanted;
 
 /// The ground rules of some relations, and their circuits.
 pub(super) struct Compiled {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::engine::{Budget, Engine, Parameters, Request};
 use crate::program::TensorId;
-use crate::reference::Reference;
 use datarel::{
     AddMult, Atom, Constants, Database, Limits as Most, Literal, RelationId, Ring, Rule, Term, evaluate,
     evaluate_tagged,
@@ -13,6 +12,7 @@ use seeded::{Family, Stream};
 use tensor_logic_core::analyse::analyse;
 use tensor_logic_core::function::UserFunctions;
 use tensor_logic_core::lower::{NoFiles, Options};
+use tensor_logic_reference::Reference;
 
 /// Rules over `arc` and `node`, with recursion and negation; the relations are arc, node, path, alone, far.
 fn rules() -> Vec<Rule> {
@@ -62,7 +62,7 @@ fn database(facts: &[(RelationId, Vec<u32>, f64)], chosen: &dyn Fn(usize) -> boo
 fn tags_are_sums_over_worlds() {
     let (rules, mut between) = (rules(), 0);
     for item in 0..60 {
-        let mut random = Family::new("tensor-logic-engine", "tags", seeded::test_seed()).stream(item);
+        let mut random = Family::new("tensor-logic-weighted", "tags", seeded::test_seed()).stream(item);
         let facts = facts(&mut random);
         let weights: Vec<f64> = facts.iter().map(|(_, _, weight)| *weight).collect();
         let mut worlds: std::collections::BTreeMap<(RelationId, Vec<u32>), f64> = Default::default();
@@ -171,7 +171,7 @@ fn types_of_the_language_are_the_instances() {
         Rule::new(path, [x, z], [is(1, &[x, y]), is(0, &[y, z])]),
     ];
     for item in 0..40 {
-        let mut random = Family::new("tensor-logic-engine", "types", seeded::test_seed()).stream(item);
+        let mut random = Family::new("tensor-logic-weighted", "types", seeded::test_seed()).stream(item);
         let mut arcs: std::collections::BTreeMap<[u32; 2], f64> = Default::default();
         for _ in 0..1 + random.below(7) {
             arcs.insert([0, 1].map(|_| random.below(4) as u32), (1 + random.below(6)) as f64 / 16.0);

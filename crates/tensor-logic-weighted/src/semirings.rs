@@ -1,6 +1,6 @@
 //! The types `prob` and `topk(k)` as semirings: instances of [`Semiring`].
 //!
-//! A tag is a set of proofs. The engine runs on ground rules and circuits ([`crate::weighted`]); evaluated as tags, rules come to
+//! A tag is a set of proofs. The engine runs on ground rules and circuits ([`crate::Weighted`]); evaluated as tags, rules come to
 //! the same, slowly.
 
 use datarel::{Fact, Semiring, Value};
