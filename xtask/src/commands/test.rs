@@ -55,7 +55,7 @@ pub(crate) fn run(args: &TestArgs) -> Result<u8> {
 /// The tests that a build without a device has not.
 fn devices(cargo: &std::ffi::OsStr, arguments: &[String]) -> Result<u8> {
     let kernels = ["--package", "device-kernels", "--features", "vulkan,cuda,rocm"];
-    let engine = ["--package", "symbolic-transformer", "--features", "vulkan", "--test", "it", "on_device"];
+    let engine = ["--package", "symbolic-transformer", "--features", "vulkan", "--test", "devices"];
     for which in [&kernels[..], &engine[..]] {
         let status =
             Command::new(cargo).arg("test").args(which).args(arguments).status().context("cargo test")?;

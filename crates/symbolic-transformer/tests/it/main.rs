@@ -11,9 +11,8 @@ mod lstm;
 mod model;
 mod moderator;
 mod moved;
-#[cfg(feature = "device")]
-mod on_device;
 mod premises;
 mod structured;
 mod texts;
 mod tree;
+mod variants;

@@ -19,7 +19,7 @@ use training::schedule::{Decline, Schedule};
 use training::trainer::MAX_SKIPPED;
 use training::{Outcome, Piece, Progress, Task, Trainer};
 
-use crate::gradients::{NOISE, batch, shapes, weights};
+use crate::variants::{NOISE, batch, shapes, weights};
 
 fn seeds(name: &str) -> Family {
     Family::new(name, "test", test_seed())

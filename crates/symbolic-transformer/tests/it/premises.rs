@@ -11,7 +11,7 @@ use symbolic_transformer::network::Network;
 use symbolic_transformer::premises::SIGNS;
 use symbolic_transformer::sample::{Beam, Choice, Request, beams, complete};
 
-use crate::gradients::NOISE;
+use crate::variants::NOISE;
 use crate::tree::worst;
 
 pub(crate) const POSITIONS: [Position; 6] = [

@@ -19,7 +19,7 @@ use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 use training::{DeviceSpec, Settings, Trainer};
 
-use crate::gradients::{NOISE, batch, weights};
+use crate::variants::{NOISE, batch, weights};
 
 /// The device that is tested: `CALCULEMUS_DEVICE`, as `--device` names it, or the first of Vulkan.
 fn tested() -> DeviceSpec {
@@ -39,7 +39,7 @@ fn machine() -> Option<Box<dyn Machine>> {
 
 /// Those that a device computes.
 fn shapes() -> Vec<(&'static str, ModelConfig)> {
-    let all = crate::gradients::shapes().into_iter();
+    let all = crate::variants::shapes().into_iter();
     all.filter(|(_, config)| config.attention_mask == AttentionMask::Causal).collect()
 }
 
