@@ -11,8 +11,8 @@ use symbolic_transformer::network::Network;
 use symbolic_transformer::premises::SIGNS;
 use symbolic_transformer::sample::{Beam, Choice, Request, beams, complete};
 
-use crate::variants::NOISE;
 use crate::tree::worst;
+use crate::variants::NOISE;
 
 pub(crate) const POSITIONS: [Position; 6] = [
     Position::Sinusoidal,
