@@ -9,24 +9,57 @@ use super::search::Found;
 use super::sorted::Sorted;
 
 /// Constants and relations.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Database {
     /// The constants.
     pub constants: Constants,
     relations: Vec<Relation>,
+    /// What is in all relations but the open one.
+    settled: Size,
+    /// The relation that was given out last to be changed.
+    open: Option<RelationId>,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    tuples: u64,
+    bytes: u64,
+}
+
+impl Size {
+    fn add(&mut self, relation: &Relation) {
+        self.tuples += relation.len() as u64;
+        self.bytes += relation.bytes() as u64;
+    }
+
+    fn remove(&mut self, relation: &Relation) {
+        self.tuples = self.tuples.saturating_sub(relation.len() as u64);
+        self.bytes = self.bytes.saturating_sub(relation.bytes() as u64);
+    }
+}
+
+impl Clone for Database {
+    fn clone(&self) -> Database {
+        let relations = self.relations.clone();
+        // A copy has no more room than it needs.
+        let mut settled = Size::default();
+        relations.iter().for_each(|relation| settled.add(relation));
+        Database { constants: self.constants.clone(), relations, settled, open: None }
+    }
 }
 
 impl Database {
     /// Without relations.
     pub fn new(constants: Constants) -> Database {
-        Database { constants, relations: Vec::new() }
+        Database { constants, ..Database::default() }
     }
 
     /// Adds an empty relation.
     pub fn declare(&mut self, name: impl Into<String>, arity: usize, ring: Ring) -> RelationId {
         let id = RelationId(u32::try_from(self.relations.len()).unwrap_or(u32::MAX));
         let store = Store::Sorted(Sorted::empty(arity));
-        self.relations.push(Relation {
+        let relation = Relation {
             name: name.into(),
             arity,
             ring,
@@ -34,7 +67,9 @@ impl Database {
             indexes: Vec::new(),
             statistics: None,
             expected: None,
-        });
+        };
+        self.settled.add(&relation);
+        self.relations.push(relation);
         id
     }
 
@@ -49,7 +84,30 @@ impl Database {
     }
 
     pub(super) fn relation_mut(&mut self, id: RelationId) -> &mut Relation {
+        if self.open != Some(id) {
+            self.settle();
+            if let Some(relation) = self.relations.get(id.0 as usize) {
+                self.settled.remove(relation);
+                self.open = Some(id);
+            }
+        }
         &mut self.relations[id.0 as usize]
+    }
+
+    /// Counts what was changed last.
+    fn settle(&mut self) {
+        if let Some(relation) = self.open.take().and_then(|id| self.relations.get(id.0 as usize)) {
+            self.settled.add(relation);
+        }
+    }
+
+    /// What is in all relations.
+    fn size(&self) -> Size {
+        let mut size = self.settled;
+        if let Some(relation) = self.open.and_then(|id| self.relations.get(id.0 as usize)) {
+            size.add(relation);
+        }
+        size
     }
 
     /// Adds tuples, one behind the other in `rows`; values as many as tuples, or none (1 each).
@@ -77,22 +135,24 @@ impl Database {
 
     /// Exchanges the tuples of two relations of the same arity and ring.
     pub fn exchange(&mut self, one: RelationId, other: RelationId) {
+        self.settle();
         self.relations.swap(one.0 as usize, other.0 as usize);
     }
 
     /// Removes the relations that were declared last, down to so many.
     pub fn truncate(&mut self, relations: usize) {
-        self.relations.truncate(relations);
+        self.settle();
+        self.relations.drain(relations.min(self.relations.len())..).for_each(|relation| self.settled.remove(&relation));
     }
 
     /// The tuples of all relations.
     pub fn tuples(&self) -> u64 {
-        self.relations.iter().map(|relation| relation.len() as u64).sum()
+        self.size().tuples
     }
 
     /// The bytes of all relations with their indexes.
     pub fn bytes(&self) -> u64 {
-        self.relations.iter().map(|relation| relation.bytes() as u64).sum()
+        self.size().bytes
     }
 }
 

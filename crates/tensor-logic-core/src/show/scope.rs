@@ -91,8 +91,11 @@ impl Printer<'_> {
         let inside = used(Some(body), when);
         let mut names = Vec::new();
         for index in over {
-            let name = self.names.bind(*index, &inside, Sharing::Local);
-            if !is_computed(*index, when) {
+            // What is not listed is not local: the same name in a scope beside this one would be the same index.
+            let listed = !is_computed(*index, when);
+            let sharing = if listed { Sharing::Local } else { Sharing::Own };
+            let name = self.names.bind(*index, &inside, sharing);
+            if listed {
                 names.push(name);
             }
         }

@@ -613,6 +613,19 @@ fn computed_indices_are_printed_as_computed() {
     }
 }
 
+/// What an assignment computes in a sum is local to it only if no scope beside the sum has its name: the sum is printed again
+/// where a guard says that it is there.
+#[test]
+fn computed_indices_of_two_scopes_are_printed_as_two() {
+    let text = "i, j, k : 4\nB = [[3, 1.5, 4, 3], [0, 3, 2, 0], [1.5, 1.5, 0.5, -0.5], [1.5, 1, 4, 0.25]]\n\
+                A ~ [[2, 1, 0, 4], [1, -0.5, 4, -0.5], [1.5, 4, 3, 3], [-1.5, 0.25, 0.25, 2]]\nR(Ann)\n\
+                E[i, j.] = softmax(B[k+m, j] A[k, j] R(Ann) m | m = i / 2, m >= 0)\nLoss = E[q, r]^2 + E[2, 0]\nLoss?";
+    for storage in STORAGES {
+        let found = outcome(text, storage);
+        assert!(matches!(found, Outcome::Same), "{found:?}");
+    }
+}
+
 /// `J` is the size of `j`, whose range a printed text may not have.
 #[test]
 fn sizes_are_printed_as_numbers_where_their_index_is_not_declared() {

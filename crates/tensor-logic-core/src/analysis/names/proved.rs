@@ -1,6 +1,6 @@
 //! Relations that follow from weighted facts: they have the type `prob` too (N13).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::ast::{
     self, Expr, ExprKind, Joint, Literal, LiteralKind, Reference, RightSide, Sign, StatementKind,
@@ -13,28 +13,30 @@ use crate::program::{Combine, Kind, Style};
 /// Gives Boolean relations that rules make from relations with probabilities a type of that kind: that of what they read,
 /// `prob` where it is mixed.
 pub(super) fn infer(program: &ast::Program, tensors: &mut BTreeMap<String, TensorName>) {
-    loop {
-        let mut found: Option<(String, Kind)> = None;
-        for statement in &program.statements {
-            let Some((head, body)) = rule(statement) else { continue };
-            let Some(name) = tensors.get(&head.name.text) else { continue };
-            let boolean = name.combine == Combine::Exists && name.style == Style::Round;
-            if name.typed.is_some() || !(boolean || name.kind.is_probability()) {
-                continue;
-            }
-            let kind = body.iter().filter_map(reference).filter_map(|read| tensors.get(&read.name.text));
-            let kind = kind.map(|read| read.kind).filter(|kind| kind.is_probability()).reduce(wider);
-            let Some(kind) = kind else { continue };
-            let kind = if boolean { kind } else { wider(kind, name.kind) };
-            if boolean || kind != name.kind {
-                found = Some((head.name.text.clone(), kind));
-                break;
-            }
+    let rules: Vec<(&Reference, Vec<Literal>)> = program.statements.iter().filter_map(rule).collect();
+    let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, (_, body)) in rules.iter().enumerate() {
+        for read in body.iter().filter_map(reference) {
+            readers.entry(&read.name.text).or_default().push(at);
         }
-        let Some((name, kind)) = found else { return };
-        if let Some(tensor) = tensors.get_mut(&name) {
+    }
+    let mut open: Vec<usize> = (0..rules.len()).rev().collect();
+    while let Some((head, body)) = open.pop().map(|at| &rules[at]) {
+        let Some(name) = tensors.get(&head.name.text) else { continue };
+        let boolean = name.combine == Combine::Exists && name.style == Style::Round;
+        if name.typed.is_some() || !(boolean || name.kind.is_probability()) {
+            continue;
+        }
+        let kind = body.iter().filter_map(reference).filter_map(|read| tensors.get(&read.name.text));
+        let kind = kind.map(|read| read.kind).filter(|kind| kind.is_probability()).reduce(wider);
+        let Some(kind) = kind else { continue };
+        let kind = if boolean { kind } else { wider(kind, name.kind) };
+        if (boolean || kind != name.kind)
+            && let Some(tensor) = tensors.get_mut(&head.name.text)
+        {
             tensor.kind = kind;
             tensor.combine = Combine::Proofs;
+            open.extend(readers.get(head.name.text.as_str()).into_iter().flatten());
         }
     }
 }
