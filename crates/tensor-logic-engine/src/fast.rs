@@ -1,55 +1,24 @@
 //! The fast engine: the core form evaluated for all bindings at once.
 //!
-//! Enter at [`Fast`]. An expression becomes a *block* (`block`): its values for all bindings of
-//! its free indices. What guards and relations admit becomes a *table of bindings* (`support`,
-//! `rows`, `table`); dense factors are contracted pair by pair as matrix products (`contract`,
-//! `matmul`) or gathered beside the table (`gather`, `scope`); heads scatter contributions
-//! (`head`), and components come to rest as their class says (`component`). What depends on
-//! nothing that changed is remembered (`plan`), so that a training loop replans nothing.
+//! Enter at [`Fast`]. A program is put otherwise where that saves work (`rewritten`); its components are evaluated in
+//! order (`component`). What guards and relations admit becomes a table of *bindings* (`bindings`), and an expression a
+//! *block* of numbers for all of them (`values`); heads scatter contributions (`head`). Components that read themselves
+//! come to rest as their class says (`recursion`). What depends on nothing that changed is remembered (`store`), and what
+//! is evaluated again on other numbers is not described again (`repeated`). `planned` says all that beforehand.
 
-mod again;
-mod block;
-mod cancelled;
+mod bindings;
 mod component;
-mod condition;
-mod contract;
-mod deltas;
-mod doubt;
-mod expr;
-mod factored;
-mod full;
-mod gather;
-mod going;
 mod head;
-mod holds;
-mod inline;
-mod linear;
-mod machine;
-mod notes;
-mod noting;
-mod offsets;
-mod plan;
 mod planned;
-mod propose;
-mod ranges;
-mod records;
-mod relation;
-mod replay;
-mod rows;
-mod scope;
-mod slope;
-mod solve;
-mod steps;
-mod stretch;
-mod support;
-mod table;
-mod together;
-mod tuple_blocks;
-mod windows;
+mod recursion;
+mod repeated;
+mod rewritten;
+mod store;
+mod values;
 
 use crate::kernels::Pool;
 pub use crate::kernels::Precision;
-pub use machine::Storage;
+pub use store::machine::Storage;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -67,9 +36,9 @@ use crate::program::{
 };
 use crate::reference::Reference;
 use crate::walk;
-use machine::{Machine, Stored};
-use plan::{Source, Stamps};
-use tuple_blocks::Split;
+use rewritten::tuple_blocks::Split;
+use store::machine::{Machine, Stored};
+use store::plan::{Source, Stamps};
 
 /// The fast engine.
 #[derive(Default)]
@@ -149,7 +118,7 @@ struct Session {
     machine: Machine,
     components: Arc<Vec<Component>>,
     /// Components that are done as one.
-    stretches: stretch::Kept,
+    stretches: repeated::stretch::Kept,
     /// The tensors of other components that each one reads.
     sources: Vec<Vec<TensorId>>,
     /// What the last goals needed.
@@ -247,11 +216,11 @@ impl Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let mut program = request.program.clone();
-        full::dropped(&mut program);
-        let splits = tuple_blocks::apart(&mut program, storage);
-        let (mut program, inlined) = inline::inlined(&program, goals, storage);
+        rewritten::full::dropped(&mut program);
+        let splits = rewritten::tuple_blocks::apart(&mut program, storage);
+        let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
-        let linear = linear::prepare(&mut program);
+        let linear = recursion::linear::prepare(&mut program);
         let program = Arc::new(program);
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -283,7 +252,7 @@ impl Session {
             watches,
             machine,
             components: Arc::new(components),
-            stretches: stretch::Kept::default(),
+            stretches: repeated::stretch::Kept::default(),
             made,
             left_out,
             restless: HashMap::new(),

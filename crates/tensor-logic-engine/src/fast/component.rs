@@ -9,14 +9,14 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::head::{Accumulator, Slice};
-use super::machine::{Machine, Stored, indices_of, product_columns};
-use super::records::{ByValue, Fixed};
-use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::{Numbers, Parameters};
 use crate::error::{Code, Refusal, Result};
+use crate::fast::head::{Accumulator, Slice};
+use crate::fast::store::machine::{Machine, Stored, indices_of, product_columns};
+use crate::fast::store::records::{ByValue, Fixed};
+use crate::fast::store::relation::Relation;
 use crate::kernels::{Array, Buffer, Precision, together_here, volume};
 use crate::profile::Executor;
 use crate::program::{

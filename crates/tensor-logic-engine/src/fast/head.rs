@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 pub(crate) use self::slices::{Described, Positions, Slice, join};
 pub(crate) use self::tuples::{LARGE, SHARE};
-use super::block::{Block, Dim, binary, joint};
-use super::condition::{Condition, scope_reads};
-use super::machine::{Context, Machine, Stored};
-use super::offsets::Offsets;
-use super::relation::{Piece, Relation};
-use super::scope::{Folded, Scope};
 use crate::engine::Numbers;
 use crate::error::Result;
+use crate::fast::store::block::{Block, Dim, binary, joint};
+use crate::fast::store::condition::{Condition, scope_reads};
+use crate::fast::store::machine::{Context, Machine, Stored};
+use crate::fast::store::offsets::Offsets;
+use crate::fast::store::relation::{Piece, Relation};
+use crate::fast::values::scope::{Folded, Scope};
 use crate::kernels::{Array, Binary, Buffer, Number, Point, Precision, volume};
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Read, Role, Style, TensorId, Term,

@@ -7,13 +7,13 @@ use super::{Accumulator, Elements};
 use crate::ast::Comparison;
 use crate::engine::{Listed, Numbers};
 use crate::error::Result;
-use crate::fast::block::{Block, Dim, Groups, binary};
-use crate::fast::machine::{Context, Machine, indices_of};
-use crate::fast::offsets::Offsets;
-use crate::fast::plan::{Key, Source, Thing};
-use crate::fast::relation::Relation;
-use crate::fast::rows::Rows;
-use crate::fast::scope::Folded;
+use crate::fast::store::block::{Block, Dim, Groups, binary};
+use crate::fast::store::machine::{Context, Machine, indices_of};
+use crate::fast::store::offsets::Offsets;
+use crate::fast::store::plan::{Key, Source, Thing};
+use crate::fast::store::relation::Relation;
+use crate::fast::store::rows::Rows;
+use crate::fast::values::scope::Folded;
 use crate::kernels::{
     Array, Binary, Folding, Grouping, Placed, Point, Precision, Segments, Step, View, strides, volume,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Numbers;
-use crate::fast::machine::{Machine, Stored};
+use crate::fast::store::machine::{Machine, Stored};
 use crate::kernels::{
     self, Array, Binary, Buffer, Number, Places, Point, View, along, larger, smaller, volume,
 };

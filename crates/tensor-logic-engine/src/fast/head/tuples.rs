@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::error::{Code, Refusal, Result};
-use crate::fast::block::{Block, Dim, joint};
-use crate::fast::machine::{Context, Machine, Storage, indices_of};
-use crate::fast::plan::{Key, Source, Thing};
-use crate::fast::relation::{Codes, Piece, Relation, Skeleton};
-use crate::fast::scope::Folded;
+use crate::fast::store::block::{Block, Dim, joint};
+use crate::fast::store::machine::{Context, Machine, Storage, indices_of};
+use crate::fast::store::plan::{Key, Source, Thing};
+use crate::fast::store::relation::{Codes, Piece, Relation, Skeleton};
+use crate::fast::values::scope::Folded;
 use crate::kernels::{Binary, strides, volume};
 use crate::program::{Equation, IndexFn, Place, Style, TensorId};
 use crate::value::{Const, Domain};

@@ -1,0 +1,107 @@
+//! What is recorded of equations that contribute to many steps alike (`replay`): operations, where they begin, and how far
+//! a step moves that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::doubt::Doubt;
+use crate::engine::Numbers;
+use crate::kernels::{Array, Buffer, Places, Recorded};
+use crate::program::{IndexId, TensorId};
+
+/// Indices that have one value.
+pub(in crate::fast) type Fixed = Vec<(IndexId, u32)>;
+
+/// Bindings by the step of the element that they make, at a place.
+pub(in crate::fast) type ByValue = BTreeMap<i64, Vec<Fixed>>;
+
+/// The number of an equation, and the moving places of its left side with their shifts.
+pub(in crate::fast) type Moves = (u64, Vec<(usize, i64)>);
+
+/// What equations contribute to steps.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// By the number of the equation, and the index that moves.
+    pub(in crate::fast) known: HashMap<(u64, IndexId), Option<Record>>,
+    /// Which values left sides take at their moving places. They are those of declared ranges.
+    pub(in crate::fast) fixings: HashMap<Moves, Arc<Vec<ByValue>>>,
+    /// How many scopes were exact when they were made.
+    pub(in crate::fast) exact: usize,
+}
+
+/// The operations of an equation.
+pub(in crate::fast) struct Record {
+    pub(in crate::fast) operations: Vec<Moved<Recorded>>,
+    pub(in crate::fast) slices: Vec<(Input, Target)>,
+    pub(in crate::fast) suspects: Vec<(u64, Input, Doubt)>,
+    /// The positions of the index that they are for.
+    pub(in crate::fast) from: u32,
+    pub(in crate::fast) to: u32,
+}
+
+impl Record {
+    /// Whether the last operation makes all that goes to a tensor, in order, and neither reads that tensor nor is doubted.
+    pub(in crate::fast) fn ends_in(&self, tensor: TensorId) -> bool {
+        let last = self.operations.len().wrapping_sub(1);
+        let is_last = |source: &Input| matches!(source, Input::Made(at) if *at == last);
+        let reads = |source: &Input| matches!(source, Input::Tensor(id, _) if *id == tensor);
+        matches!(self.slices.as_slice(), [(source, target)] if is_last(source) && target.in_order)
+            && !self.suspects.iter().any(|(_, source, _)| is_last(source))
+            && self.operations.last().is_some_and(|moved| !moved.sources.iter().any(reads))
+    }
+}
+
+/// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
+pub(in crate::fast) struct Moved<O> {
+    pub(in crate::fast) operation: O,
+    pub(in crate::fast) sources: Vec<Input>,
+    pub(in crate::fast) begins: Vec<(usize, isize)>,
+}
+
+/// An array.
+#[derive(Debug, Clone)]
+pub(in crate::fast) enum Input {
+    /// A stored tensor of so many elements.
+    Tensor(TensorId, usize),
+    /// The values of a stored relation.
+    Values(TensorId),
+    /// Of the arrays that the operation of a waiting tensor reads one, by its number, of so many elements.
+    Within(TensorId, usize, usize),
+    /// What an operation of the record makes.
+    Made(usize),
+    /// Numbers that depend on the text alone.
+    Given(Array),
+}
+
+/// Where a slice goes at the first step, and how far a step moves it.
+pub(in crate::fast) struct Target {
+    pub(in crate::fast) positions: Places,
+    /// Whether it is in order.
+    pub(in crate::fast) in_order: bool,
+    pub(in crate::fast) step: isize,
+}
+
+impl Input {
+    /// Whether both are the same array, or the same numbers.
+    pub(in crate::fast) fn is(&self, other: &Input) -> bool {
+        match (self, other) {
+            (Input::Tensor(a, m), Input::Tensor(b, n)) => (a, m) == (b, n),
+            (Input::Values(a), Input::Values(b)) => a == b,
+            (Input::Within(a, m, k), Input::Within(b, n, l)) => (a, m, k) == (b, n, l),
+            (Input::Made(a), Input::Made(b)) => a == b,
+            (Input::Given(a), Input::Given(b)) => a.same(b) || same_entries(a.done(), b.done()),
+            _ => false,
+        }
+    }
+}
+
+/// Whether both are there, and the same bit for bit.
+fn same_entries(a: Option<Buffer>, b: Option<Buffer>) -> bool {
+    let bits =
+        |numbers: &Numbers| numbers.doubles().iter().map(|number| number.to_bits()).collect::<Vec<_>>();
+    match (a, b) {
+        (Some(Buffer::Numbers(a)), Some(Buffer::Numbers(b))) => bits(&a) == bits(&b),
+        (Some(Buffer::Truths(a)), Some(Buffer::Truths(b))) => a == b,
+        _ => false,
+    }
+}

@@ -1,0 +1,85 @@
+//! Where conditions hold: blocks that are present there.
+
+use super::scope::Scope;
+use crate::ast::Comparison;
+use crate::error::Result;
+use crate::fast::store::block::{Block, Dim, binary, union};
+use crate::fast::store::condition::{Condition, ONE, distinct, holds_const, with_own};
+use crate::fast::store::machine::{Context, Machine, indices_of};
+use crate::fast::store::plan::{Source, Thing};
+use crate::kernels::{Binary, volume};
+use crate::program::{Guard, IndexFn, Operation};
+
+impl Machine {
+    /// 1, present where a condition holds.
+    pub(crate) fn condition(&mut self, condition: Condition<'_>, context: &Context) -> Result<Block> {
+        match condition {
+            Condition::Guard(Guard::Read(read)) => Machine::holds(self, read, context),
+            Condition::Present(read) => Machine::holds(self, read, context),
+            Condition::Listed(_) => Ok(Block::scalar(1.0)),
+            Condition::Guard(Guard::Not(read)) | Condition::Missing(read) => {
+                Ok(Machine::holds(self, read, context)?.complement())
+            }
+            Condition::Guard(Guard::CompareIndex(sign, a, b)) => self.compare_index(*sign, a, b, context),
+            Condition::Guard(Guard::Bind(index, function)) => {
+                self.compare_index(Comparison::Equal, &IndexFn::Index(*index), function, context)
+            }
+            Condition::Guard(Guard::Compare(sign, a, b)) => {
+                let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
+                self.reserve_union(&[&a, &b])?;
+                Ok(binary(a, b, Binary::Compare(*sign)).present_where(Comparison::Greater).presence())
+            }
+            Condition::Some(when) => {
+                // What the guards stand in has their number itself.
+                let (node, own) = (!when.node.number(), with_own(when).map(Condition::Guard).collect());
+                let scope = Scope::new(node, &when.exists, own, &ONE, Operation::Max);
+                self.nested(&scope, context)
+            }
+        }
+    }
+
+    /// A comparison of indices: made once for the ranges and the table at hand.
+    fn compare_index(
+        &mut self,
+        sign: Comparison,
+        a: &IndexFn,
+        b: &IndexFn,
+        context: &Context,
+    ) -> Result<Block> {
+        let indices = distinct([indices_of(a), indices_of(b)].concat());
+        let next = self.number();
+        let place = *self.comparisons.entry((sign, a.clone(), b.clone())).or_insert(next);
+        let key = context.key((place, 7), &indices);
+        if let Some(Thing::Block(block)) = self.recall(&key) {
+            return Ok(block.clone());
+        }
+        let block = self.compared(sign, a, b, context)?;
+        if key.fixed.is_empty() {
+            let stamps = self.stamps(indices.into_iter().map(Source::Range));
+            self.memory.keep(key, stamps, Thing::Block(block.clone()));
+        }
+        Ok(block)
+    }
+
+    fn compared(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
+        let (dims_a, shape_a, values_a) = self.function_values(a, context)?;
+        let (dims_b, shape_b, values_b) = self.function_values(b, context)?;
+        let blank = |dims: Vec<Dim>, shape: Vec<usize>| Block::same(0.0, dims, shape);
+        let (left, right) = (blank(dims_a, shape_a), blank(dims_b, shape_b));
+        let (dims, shape) = union(&[&left, &right]);
+        self.reserve(volume(&shape))?;
+        let along = |own: &Block| {
+            let steps = crate::kernels::strides(&own.shape);
+            dims.iter().map(|dim| own.position(*dim).map_or(0, |at| steps[at])).collect::<Vec<usize>>()
+        };
+        let (along_a, along_b) = (along(&left), along(&right));
+        let mut mask = Vec::with_capacity(volume(&shape));
+        let mut positions = vec![0; shape.len()];
+        for _ in 0..volume(&shape) {
+            let at = |along: &[usize]| -> usize { along.iter().zip(&positions).map(|(s, p)| s * p).sum() };
+            mask.push(holds_const(sign, values_a[at(&along_a)], values_b[at(&along_b)]));
+            crate::kernels::advance(&shape, &mut positions);
+        }
+        Ok(Block::same(1.0, dims, shape).present_at(mask))
+    }
+}

@@ -1,0 +1,751 @@
+//! Scopes: the contributions of all bindings of some indices, folded.
+//!
+//! Enter at [`Machine::scope`]. Sums of products are not computed binding by binding: factors
+//! that share a summed dense index are contracted among themselves first, for the rows that they
+//! distinguish; what is left is one pass over the table of bindings.
+
+use std::sync::Arc;
+
+use super::contract::{Contraction, contract};
+use super::slope::Slope;
+use crate::ast::Comparison;
+use crate::engine::Numbers;
+use crate::error::Result;
+use crate::fast::store::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
+use crate::fast::store::condition::{Condition, Support, distinct, free, scope_reads};
+use crate::fast::store::doubt::{Doubt, all_finite};
+use crate::fast::store::machine::{Context, Machine, Storage, Stored};
+use crate::fast::store::plan::{Key, Thing};
+use crate::fast::store::relation::Relation;
+use crate::fast::store::rows::Rows;
+use crate::kernels::{Array, Binary, Folding, Grouping, Segments, View, volume};
+use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
+use crate::value::Domain;
+
+/// A scope.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope<'p> {
+    /// Tells it apart.
+    pub(crate) node: u64,
+    /// The indices that it binds.
+    pub(crate) own: &'p [IndexId],
+    /// Those of them that are folded away.
+    pub(crate) over: &'p [IndexId],
+    /// What its guards demand.
+    pub(crate) when: Vec<Condition<'p>>,
+    /// The contribution.
+    pub(crate) body: &'p Expr,
+    /// How contributions are folded.
+    pub(crate) operation: Operation,
+    /// Reads that give values to indices that no read of the scope itself binds.
+    pub(crate) nearby: &'p [&'p Read],
+    /// Whether a sum of zeros may stand where nothing is listed.
+    pub(crate) zero: bool,
+    /// Whether 0 may stand where a sum is absent: it goes into a sum over elements that all exist.
+    pub(crate) fill: bool,
+    /// Whether only that counts which contributions are above 0 (`or=`): a NaN is not, and hides none that is.
+    pub(crate) truth: bool,
+    /// Whether the rows must be those of the whole body: no sum is taken inside.
+    pub(crate) whole: bool,
+}
+
+impl<'p> Scope<'p> {
+    /// A scope that folds all that it binds.
+    pub(crate) fn new(
+        node: u64,
+        own: &'p [IndexId],
+        when: Vec<Condition<'p>>,
+        body: &'p Expr,
+        operation: Operation,
+    ) -> Scope<'p> {
+        let (zero, fill, truth, whole) = (false, false, false, false);
+        Scope { node, own, over: own, when, body, operation, nearby: &[], zero, fill, truth, whole }
+    }
+
+    /// What must hold.
+    pub(crate) fn conditions(&self) -> Vec<Condition<'p>> {
+        let mut conditions = self.when.clone();
+        Condition::of_body(self.body, &mut conditions);
+        conditions
+    }
+}
+
+/// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
+/// there if `zero`.
+#[derive(Debug, Clone)]
+pub(crate) struct Folded {
+    /// The table.
+    pub(crate) rows: Option<Arc<Rows>>,
+    /// The values.
+    pub(crate) block: Block,
+    /// Whether bindings without a row have the value 0 rather than none.
+    pub(crate) zero: bool,
+}
+
+/// A factor of a product.
+#[derive(Debug, Clone, Copy)]
+enum Factor<'p> {
+    Times(&'p Expr),
+    Over(&'p Expr),
+    When(Condition<'p>),
+}
+
+impl Factor<'_> {
+    fn indices(self) -> Vec<IndexId> {
+        match self {
+            Factor::Times(expr) | Factor::Over(expr) => free(expr),
+            Factor::When(condition) => condition.indices(),
+        }
+    }
+}
+
+/// Takes a product apart; returns its constant. Numbers beyond what a double holds with ease stay
+/// factors: with the data beside them they may come to something.
+fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
+    match expr {
+        Expr::Number(value) if MODERATE.contains(&value.abs()) => *value,
+        Expr::Product(parts) => parts.iter().map(|part| factors(part, into)).product(),
+        Expr::Negate(a) => -factors(a, into),
+        // It is one operation.
+        Expr::Quotient(..) if Slope::of(expr).is_some() => {
+            into.push(Factor::Times(expr));
+            1.0
+        }
+        Expr::Quotient(a, b) => {
+            let constant = factors(a, into);
+            match **b {
+                Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => constant / divisor,
+                _ => {
+                    into.push(Factor::Over(b));
+                    constant
+                }
+            }
+        }
+        Expr::Terms(parts) if parts.len() == 1 => parts.iter().map(|part| factors(part, into)).product(),
+        Expr::Power(base, exponent)
+            if matches!(**base, Expr::Read(_)) && matches!(**exponent, Expr::Number(2.0)) =>
+        {
+            // A sum of squares is a product with itself.
+            into.extend([Factor::Times(base), Factor::Times(base)]);
+            1.0
+        }
+        _ => {
+            into.push(Factor::Times(expr));
+            1.0
+        }
+    }
+}
+
+/// Constants that are multiplied before they meet the data.
+const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
+
+/// Values for the rows of a table, by way of the rows that they distinguish.
+struct Beside {
+    block: Block,
+    map: Option<Arc<Vec<u32>>>,
+}
+
+/// The factors of a sum over rows.
+struct Factors<'p, 's> {
+    all: &'s [Factor<'p>],
+    /// The indices of each.
+    indices: &'s [Vec<IndexId>],
+    /// The indices that are summed and in no row.
+    summed: &'s [IndexId],
+}
+
+impl Machine {
+    /// A scope inside an expression, carried to the dimensions of the context.
+    pub(crate) fn nested(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Block> {
+        let folded = self.scope(scope, context)?;
+        let block = match folded.rows {
+            None => folded.block,
+            Some(rows) => self.align(&rows, folded.block, context)?,
+        };
+        Ok(if folded.zero { block.filled(0.0) } else { block })
+    }
+
+    /// Folds the contributions of a scope.
+    pub(crate) fn scope(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Folded> {
+        if let Some(factored) = self.factored(scope, context) {
+            self.inside.push(factored.index);
+            let folded = self.scope(&scope.nested(&factored), context)?;
+            // a (x + y) is a x + a y for finite numbers only, as max(a x, a y) is a max(x, y).
+            if !matches!(scope.body, Expr::Plus(_)) {
+                self.suspect(scope.node, &folded.block, Doubt::NotFinite);
+            }
+            return Ok(folded);
+        }
+        let inside = std::mem::take(&mut self.inside);
+        let mut conditions = scope.conditions();
+        let reads = scope_reads(&conditions, scope.body);
+        self.set_tuple_ranges(scope.own, &reads, scope.nearby);
+        let listed = if scope.zero && scope.operation == Operation::Sum {
+            self.zero_reads(scope, context)?
+        } else {
+            Vec::new()
+        };
+        conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
+        let support = self.support(scope.node, context, scope.own, &conditions, &free(scope.body))?;
+        self.note_inside(scope.node, inside);
+        let inner = context.with_rows(support.rows.clone());
+        let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();
+        if scope.operation == Operation::Sum {
+            let mut folded = self.sum(scope, &support, &rest, &inner)?;
+            folded.zero = !listed.is_empty();
+            return Ok(folded);
+        }
+        let counts = scope.operation == Operation::Count;
+        let block = if counts && self.total(scope.body) {
+            Block::scalar(1.0)
+        } else {
+            self.expr(scope.body, &inner)?
+        };
+        let positive = Binary::Compare(Comparison::Greater);
+        let block = if scope.truth { block.with(positive, 0.0) } else { block };
+        let mut block = self.restricted(block, &rest, &inner)?;
+        let mut drop = Vec::new();
+        for index in scope.over {
+            match inner.dim(*index) {
+                Some(dim) if dim != Dim::ROWS && block.position(dim).is_some() => drop.push(dim),
+                Some(dim) if dim != Dim::ROWS => {
+                    let size = self.size(*index);
+                    block = if size == 0 { block.vanished() } else { block };
+                    if scope.operation != Operation::Count {
+                        block = repeated(block, scope.operation, size);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if scope.operation == Operation::Count {
+            block = self.counted(block, scope, &inner);
+            let block = reduce(block, &drop, Operation::Sum);
+            return self.fold_rows(scope, &support, block, Operation::Sum);
+        }
+        let in_rows =
+            support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
+        if scope.operation == Operation::Avg && in_rows && !drop.is_empty() {
+            // A mean over both the rows and dense axes: sum and number apart.
+            let count = reduce(block.clone().presence(), &drop, Operation::Sum);
+            let total = reduce(block, &drop, Operation::Sum);
+            let total = self.fold_rows(scope, &support, total, Operation::Sum)?;
+            let count = self.fold_rows(scope, &support, count, Operation::Sum)?;
+            return Ok(Folded { block: binary(total.block.clone(), count.block, Binary::Divide), ..total });
+        }
+        let block = reduce(block, &drop, scope.operation);
+        self.fold_rows(scope, &support, block, scope.operation)
+    }
+
+    /// How often each entry counts.
+    fn counted(&self, block: Block, scope: &Scope<'_>, inner: &Context) -> Block {
+        let missing = |index: &&IndexId| {
+            inner.dim(**index).is_some_and(|dim| dim != Dim::ROWS && block.position(dim).is_none())
+        };
+        let times: usize = scope.over.iter().filter(missing).map(|index| self.size(*index)).product();
+        block.presence().with(Binary::Multiply, times as f64)
+    }
+
+    /// Folds rows that differ in folded indices only.
+    fn fold_rows(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        block: Block,
+        operation: Operation,
+    ) -> Result<Folded> {
+        let Some(rows) = &support.rows else { return Ok(Folded { rows: None, block, zero: false }) };
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        if kept.len() == rows.indices.len() {
+            return Ok(Folded { rows: Some(Arc::clone(rows)), block, zero: false });
+        }
+        if kept.is_empty() {
+            let (mut dims, mut shape) = (block.dims.clone(), block.shape.clone());
+            if block.position(Dim::ROWS).is_none() {
+                dims.push(Dim::ROWS);
+                shape.push(rows.len);
+            }
+            let block = reduce(block.expanded(&dims, &shape), &[Dim::ROWS], operation);
+            return Ok(Folded { rows: None, block, zero: false });
+        }
+        let (grouped, groups) = self.grouped(rows, &kept);
+        let groups = self.by_group(rows, &groups, grouped.len);
+        let block = reduce_rows(block, &groups, operation);
+        Ok(Folded { rows: Some(grouped), block, zero: false })
+    }
+
+    /// A sum of products.
+    fn sum(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rest: &[Condition<'_>],
+        inner: &Context,
+    ) -> Result<Folded> {
+        let mut all = Vec::new();
+        let mut constant = factors(scope.body, &mut all);
+        if self.exact.contains(&scope.node) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
+            // What a divisor has no inverse for is divided as it stands.
+            (all, constant) = (vec![Factor::Times(scope.body)], 1.0);
+        }
+        all.extend(rest.iter().map(|condition| Factor::When(*condition)));
+        let indices: Vec<Vec<IndexId>> = all.iter().map(|factor| factor.indices()).collect();
+        let mut summed: Vec<IndexId> = Vec::new();
+        for index in scope.over {
+            if inner.dim(*index).is_some_and(|dim| dim != Dim::ROWS) {
+                if indices.iter().any(|own| own.contains(index)) {
+                    summed.push(*index);
+                } else {
+                    let size = self.size(*index);
+                    constant *= size as f64;
+                    if size == 0 {
+                        return self.fold_rows(scope, support, Block::absent(), Operation::Sum);
+                    }
+                }
+            }
+        }
+        let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
+        let Some(rows) = &support.rows else {
+            let blocks: Result<Vec<Block>> =
+                all.iter().map(|factor| self.factor(scope.node, *factor, inner)).collect();
+            let (blocks, order) =
+                (blocks?, scope.own.iter().map(|index| Dim::of(*index)).collect::<Vec<_>>());
+            let scale = constant * self.repeated(&blocks, &drop);
+            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale, power: None };
+            let block = contract(self, blocks, what)?;
+            return Ok(Folded { rows: None, block, zero: false });
+        };
+        let factors = Factors { all: &all, indices: &indices, summed: &summed };
+        // a (x + y) is a x + a y for finite numbers only: others are multiplied before anything is summed.
+        // And a number that is large by itself overflows only where it is multiplied before what makes it small.
+        let extreme = |factor: &Factor<'_>| {
+            matches!(factor, Factor::Times(Expr::Number(_)) | Factor::Over(Expr::Number(_)))
+        };
+        let extreme = all.len() > 2 && all.iter().any(extreme);
+        let groups = if self.exact.contains(&scope.node) && (extreme || !summed.is_empty()) {
+            vec![(0..all.len()).collect()]
+        } else {
+            linked(&indices, &summed)
+        };
+        let split = groups.len() > 1 && (extreme || !summed.is_empty());
+        let parts = self.parts(scope.node, &factors, groups, rows, inner)?;
+        let folded = self.sum_rows(scope, support, rows, parts, constant)?;
+        if split {
+            self.suspect(scope.node, &folded.block, Doubt::NotFinite);
+        }
+        Ok(folded)
+    }
+
+    /// How often blocks are summed along dimensions that none of them has: an index leaves no trace in a guard that always holds.
+    fn repeated(&self, blocks: &[Block], drop: &[Dim]) -> f64 {
+        let none = |dim: &&Dim| blocks.iter().all(|block| block.position(**dim).is_none());
+        drop.iter().filter(none).filter_map(|dim| dim.index()).map(|index| self.size(index) as f64).product()
+    }
+
+    /// The products of groups of factors, each summed over what is its own.
+    fn parts(
+        &mut self,
+        scope: u64,
+        factors: &Factors<'_, '_>,
+        groups: Vec<Vec<usize>>,
+        rows: &Arc<Rows>,
+        inner: &Context,
+    ) -> Result<Vec<Beside>> {
+        let Factors { all, indices, summed } = factors;
+        let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
+        let mut parts: Vec<Beside> = Vec::new();
+        for group in groups {
+            let own = distinct(group.iter().flat_map(|at| indices[*at].iter().copied()).collect());
+            let tagged = match (group.as_slice(), all.get(group.first().copied().unwrap_or(0))) {
+                ([_], Some(Factor::Times(Expr::Read(read)))) => rows.tag(read.node.number()).is_some(),
+                _ => false,
+            };
+            // A slab is taken as it stands, so nothing of it may be summed here.
+            if let ([at], false) = (group.as_slice(), tagged)
+                && !own.iter().any(|index| summed.contains(index))
+                && let Some(part) = self.whole_slabs(all[*at], inner)?
+            {
+                parts.push(part);
+                continue;
+            }
+            let projected =
+                if tagged { Some((Arc::clone(rows), None)) } else { self.projected(inner, &own)? };
+            let (context, map) = match projected {
+                None => (inner.with_rows(None), None),
+                Some((fewer, map)) => (inner.with_rows(Some(fewer)), map),
+            };
+            let blocks: Result<Vec<Block>> =
+                group.iter().map(|at| self.factor(scope, all[*at], &context)).collect();
+            let drop: Vec<Dim> =
+                drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
+            let blocks = blocks?;
+            let scale = self.repeated(&blocks, &drop);
+            let what = Contraction { scope, drop: &drop, order: &[], scale, power: None };
+            parts.push(Beside { block: contract(self, blocks, what)?, map });
+        }
+        Ok(parts)
+    }
+
+    /// A square tensor read by one index of the table and then along its other places: where it
+    /// stands, with the column of that index as the way to its slabs.
+    fn whole_slabs(&mut self, factor: Factor<'_>, context: &Context) -> Result<Option<Beside>> {
+        let (Factor::Times(Expr::Read(read)), Some(rows)) = (factor, &context.rows) else { return Ok(None) };
+        let Some(Stored::Dense(data)) = self.stored(read.tensor).cloned() else { return Ok(None) };
+        // Once, for all who pick slabs of it; nothing depends on its numbers.
+        data.force(self.precision, &self.pool);
+        let alone = |argument: &Argument| match argument {
+            Argument::At(function) => function.alone().filter(|index| context.fixed(*index).is_none()),
+            Argument::Any => None,
+        };
+        let indices: Option<Vec<IndexId>> = read.arguments.iter().map(alone).collect();
+        let Some(([first, others @ ..], column)) =
+            indices.as_deref().and_then(|indices| Some((indices, rows.column(*indices.first()?)?)))
+        else {
+            return Ok(None);
+        };
+        if read.otherwise == Otherwise::Absent
+            || others.iter().any(|index| rows.binds(*index))
+            || self.size(*first) > rows.len
+        {
+            return Ok(None);
+        }
+        let block = self.read(read, &context.with_rows(None))?;
+        if !block.values.array.same(&data)
+            || block.mask.is_some()
+            || block.dims.first() != Some(&Dim::of(*first))
+        {
+            return Ok(None);
+        }
+        let column = Arc::clone(column);
+        Ok(Some(Beside { block: block.renamed(Dim::of(*first), Dim::ROWS), map: Some(column) }))
+    }
+
+    fn factor(&mut self, scope: u64, factor: Factor<'_>, context: &Context) -> Result<Block> {
+        match factor {
+            Factor::Times(expr) => self.expr(expr, context),
+            Factor::Over(expr) => {
+                let divisor = self.expr(expr, context)?;
+                self.suspect(scope, &divisor, Doubt::NoInverse);
+                Ok(divisor.inverse())
+            }
+            Factor::When(condition) => self.condition(condition, context),
+        }
+    }
+
+    /// Whether all that an index may be lies one behind the other in what it names.
+    fn is_interval(&self, index: IndexId) -> bool {
+        match self.program.index(index).range {
+            Range::Domain(_) => true,
+            Range::Tuples => matches!(self.range(index), Some(Domain::Interval { .. })),
+            Range::Computed => false,
+        }
+    }
+
+    /// The products of the parts, summed over rows that differ in folded indices only.
+    fn sum_rows(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rows: &Arc<Rows>,
+        parts: Vec<Beside>,
+        constant: f64,
+    ) -> Result<Folded> {
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        let folds = kept.len() < rows.indices.len();
+        let beside = |part: Beside| match &part.map {
+            None => part.block,
+            Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
+        };
+        let masked = parts.iter().any(|part| part.block.mask.is_some());
+        if masked || !folds {
+            let blocks: Vec<Block> = parts.into_iter().map(beside).collect();
+            let mut product = Block::scalar(constant);
+            for block in blocks {
+                self.reserve_union(&[&product, &block])?;
+                product = binary(product, block, Binary::Multiply);
+            }
+            return self.fold_rows(scope, support, product, Operation::Sum);
+        }
+        let one_sum = kept.is_empty() && !self.exact.contains(&scope.node);
+        if let (true, Some(at)) = (one_sum, outer_product(&parts)) {
+            // Slabs over axes of their own: what belongs to the rows of one is summed there first, and what
+            // is left is a product of matrices.
+            let mut others = parts;
+            let first = others.remove(at);
+            let (Some(map), count) = (first.map, first.block.size(Dim::ROWS)) else {
+                return Ok(Folded { rows: None, block: Block::scalar(0.0), zero: false });
+            };
+            let groups = self.by_group(rows, &map, count);
+            let sums = self.scatter_sum(others, rows, &groups, constant)?;
+            let drop = [Dim::ROWS];
+            let what = Contraction { scope: scope.node, drop: &drop, order: &[], scale: 1.0, power: None };
+            let block = contract(self, vec![first.block, sums], what)?;
+            // An element that no row has is multiplied by 0.
+            self.suspect(scope.node, &block, Doubt::NotFinite);
+            let block = if rows.len == 0 { block.vanished() } else { block };
+            return Ok(Folded { rows: None, block, zero: false });
+        }
+        if kept.is_empty() {
+            // One sum over all rows.
+            let mut blocks = vec![Block::same(constant, vec![Dim::ROWS], vec![rows.len])];
+            blocks.extend(parts.into_iter().map(beside));
+            let block = folded(blocks, &[Dim::ROWS], Folding::Sum);
+            let block = if rows.len == 0 { block.vanished() } else { block };
+            return Ok(Folded { rows: None, block, zero: false });
+        }
+        // All elements of the index that is kept, where most of them occur.
+        if let ([index], true) = (kept.as_slice(), scope.fill)
+            && let Some(column) = rows.column(*index)
+            && self.is_interval(*index)
+            && self.size(*index) <= rows.len
+        {
+            let groups = self.by_group(rows, &Arc::clone(column), self.size(*index));
+            let block = self.scatter_sum(parts, rows, &groups, constant)?;
+            return Ok(Folded { rows: None, block: block.renamed(Dim::ROWS, Dim::of(*index)), zero: false });
+        }
+        let (grouped, groups) = self.grouped(rows, &kept);
+        let groups = self.by_group(rows, &groups, grouped.len);
+        let block = self.scatter_sum(parts, rows, &groups, constant)?;
+        Ok(Folded { rows: Some(grouped), block, zero: false })
+    }
+
+    /// One pass over the rows: `result[group] = Σ constant · Π parts`.
+    fn scatter_sum(
+        &mut self,
+        parts: Vec<Beside>,
+        rows: &Arc<Rows>,
+        groups: &Groups,
+        constant: f64,
+    ) -> Result<Block> {
+        let mut axes: Vec<Dim> = Vec::new();
+        let mut shape: Vec<usize> = Vec::new();
+        let mut order: Vec<&Beside> = parts.iter().collect();
+        order.sort_by_key(|part| std::cmp::Reverse(part.block.dims.len()));
+        for part in &order {
+            for (dim, size) in part.block.dims.iter().zip(&part.block.shape) {
+                if *dim != Dim::ROWS && !axes.contains(dim) {
+                    axes.push(*dim);
+                    shape.push(*size);
+                }
+            }
+        }
+        let count = groups.count();
+        self.reserve(volume(&shape).saturating_mul(count))?;
+        // Numbers of a row, and slabs over the axes.
+        let mut numbers: Vec<View> = Vec::new();
+        let mut slabs: Vec<View> = Vec::new();
+        let (mut dims, mut sizes) = (vec![Dim::ROWS], vec![rows.len]);
+        dims.extend(&axes);
+        sizes.extend(&shape);
+        for part in parts {
+            let block = match &part.map {
+                None => part.block,
+                Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
+            };
+            if block.dims.iter().all(|dim| *dim == Dim::ROWS) {
+                numbers.push(block.view(&[Dim::ROWS]));
+            } else {
+                let slab = block.expanded(&dims, &sizes).slabs();
+                // What is repeated along axes of others becomes an array of its own.
+                self.reserve(slab.array.len())?;
+                slabs.push(slab);
+            }
+        }
+        let segments = Segments {
+            groups: Arc::clone(&groups.rows),
+            inner: shape,
+            numbers,
+            slabs,
+            constant,
+            folding: Folding::Sum,
+        };
+        sizes[0] = count;
+        Ok(Block::whole(dims, sizes.clone(), Array::of(volume(&sizes), segments)))
+    }
+
+    /// The rows in the order of their groups.
+    pub(crate) fn by_group(&mut self, rows: &Arc<Rows>, groups: &Arc<Vec<u32>>, count: usize) -> Groups {
+        let place = Arc::as_ptr(groups) as u64;
+        let key = Key { place: (place, 8), rows: rows.id, fixed: Vec::new() };
+        // The address stands for the column as long as the remembered thing holds it.
+        if let Some(Thing::Groups(known)) = self.recall(&key)
+            && Arc::ptr_eq(&known.of, groups)
+            && known.count() == count
+        {
+            return known.clone();
+        }
+        let (start, ordered) = datarel::by_group(groups, count);
+        let found = Groups { of: Arc::clone(groups), rows: Grouping::new(start, ordered) };
+        self.memory.keep(key, Vec::new(), Thing::Groups(found.clone()));
+        found
+    }
+
+    /// Square reads of relations that may be listed instead of read everywhere: where nothing is
+    /// listed the sum is 0. That needs all other factors to be total and finite.
+    pub(in crate::fast) fn zero_reads<'p>(
+        &mut self,
+        scope: &Scope<'p>,
+        context: &Context,
+    ) -> Result<Vec<&'p Read>> {
+        if !scope.conditions().is_empty() || self.storage == Storage::Dense {
+            return Ok(Vec::new());
+        }
+        let open = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
+        if !free(scope.body).iter().chain(scope.own).all(open) {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        let constant = factors(scope.body, &mut all);
+        let (mut listed, mut dense) = (Vec::new(), Vec::new());
+        let mut over: Vec<IndexId> = scope.over.to_vec();
+        for factor in &all {
+            let mut reads = Vec::new();
+            match *factor {
+                Factor::Times(Expr::Read(read)) => reads.push(read),
+                Factor::Times(expr) => {
+                    if !plain_sum(expr, &mut reads, &mut over) {
+                        return Ok(Vec::new());
+                    }
+                }
+                _ => return Ok(Vec::new()),
+            }
+            let own = matches!(factor, Factor::Times(Expr::Read(_)));
+            for read in reads {
+                if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
+                    return Ok(Vec::new());
+                }
+                match self.stored(read.tensor) {
+                    Some(Stored::Dense(data)) => dense.push(data.clone()),
+                    Some(Stored::Relation(relation)) if self.is_finite(relation) => {
+                        let indices = Condition::Listed(read).indices();
+                        let dense = self.bindings(indices.iter().filter(|i| context.fixed(**i).is_none()));
+                        let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
+                        if own && (worth || self.storage == Storage::Sparse) {
+                            listed.push(read);
+                        }
+                    }
+                    _ => return Ok(Vec::new()),
+                }
+            }
+        }
+        let over = over.iter().all(|index| self.size(*index) > 0);
+        // Arrays are gone through only where something depends on it.
+        let finite = |data: &Array| match self.numbers(data) {
+            Numbers::Double(values) => all_finite(&values),
+            Numbers::Single(values) => all_finite(&values),
+        };
+        let fine = listed.is_empty() || dense.iter().all(finite);
+        Ok(if constant.is_finite() && over && fine { listed } else { Vec::new() })
+    }
+
+    fn is_finite(&self, relation: &Relation) -> bool {
+        relation.doubles().is_none_or(|values| {
+            self.looks.set(self.looks.get() + 1);
+            all_finite(values)
+        })
+    }
+
+    /// Whether an expression is present whatever the binding, as far as a look at it says.
+    pub(in crate::fast) fn total(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Number(_) => true,
+            Expr::Read(read) => {
+                let dense = matches!(self.stored(read.tensor), Some(Stored::Dense(_)));
+                dense && read.otherwise != Otherwise::Absent && self.in_domain(read)
+            }
+            Expr::Call(call) => {
+                call.when.guards.is_empty() && call.arguments.iter().all(|part| self.total(part))
+            }
+            Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
+                expr.parts().0.into_iter().all(|part| self.total(part))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether all places of a read are indices (or constants) inside the domain.
+    fn in_domain(&self, read: &Read) -> bool {
+        let places = &self.program.tensor(read.tensor).places;
+        read.arguments.iter().zip(places).all(|(argument, place)| {
+            let Argument::At(function) = argument else { return false };
+            match (&place.domain, function.alone()) {
+                (None, Some(_)) => true,
+                (Some(domain), Some(index)) => self.range(index).is_some_and(|range| contains(domain, range)),
+                (domain, None) => match function {
+                    crate::program::IndexFn::Const(value) => {
+                        domain.as_ref().is_none_or(|domain| domain.contains(*value))
+                    }
+                    _ => false,
+                },
+            }
+        })
+    }
+}
+
+/// The reads of a sum that was taken out of a product of reads, and what it sums over.
+fn plain_sum<'p>(expr: &'p Expr, reads: &mut Vec<&'p Read>, over: &mut Vec<IndexId>) -> bool {
+    let Expr::Reduce(reduce) = expr else { return false };
+    let Expr::Product(parts) = &reduce.body else { return false };
+    over.extend(&reduce.over);
+    let mut plain = reduce.operation == Operation::Sum && !reduce.explicit && reduce.when.guards.is_empty();
+    for part in parts {
+        match part {
+            Expr::Read(read) => reads.push(read),
+            part => plain = plain && plain_sum(part, reads, over),
+        }
+    }
+    plain
+}
+
+/// Of slabs over different axes the one that stands for the most rows.
+fn outer_product(parts: &[Beside]) -> Option<usize> {
+    let axes = |part: &Beside| {
+        let mut axes: Vec<Dim> = part.block.dims.iter().copied().filter(|dim| *dim != Dim::ROWS).collect();
+        axes.sort_unstable();
+        axes
+    };
+    let mut slabs = parts.iter().map(axes).filter(|axes| !axes.is_empty());
+    let first = slabs.next()?;
+    if slabs.all(|axes| axes == first) {
+        return None;
+    }
+    let shared = |at: &usize| {
+        let part = &parts[*at];
+        part.map.is_some() && part.block.position(Dim::ROWS).is_some() && !axes(part).is_empty()
+    };
+    (0..parts.len()).filter(shared).min_by_key(|at| parts[*at].block.size(Dim::ROWS))
+}
+
+/// Whether a domain holds another.
+fn contains(domain: &Domain, other: &Domain) -> bool {
+    match (domain, other) {
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            other.is_empty() || (from <= low && high <= to)
+        }
+        _ => domain == other || other.values().all(|value| domain.contains(value)),
+    }
+}
+
+/// Factors linked by common summed indices.
+fn linked(indices: &[Vec<IndexId>], summed: &[IndexId]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Vec<usize>, Vec<IndexId>)> = Vec::new();
+    for (at, own) in indices.iter().enumerate() {
+        let links: Vec<IndexId> = own.iter().copied().filter(|index| summed.contains(index)).collect();
+        let (mut members, mut joint) = (vec![at], links);
+        let mut others = Vec::new();
+        for (group, known) in groups {
+            if known.iter().any(|index| joint.contains(index)) {
+                members.extend(group);
+                joint.extend(known);
+            } else {
+                others.push((group, known));
+            }
+        }
+        members.sort_unstable();
+        others.push((members, joint));
+        groups = others;
+    }
+    groups.into_iter().map(|(members, _)| members).collect()
+}
