@@ -142,7 +142,9 @@ impl Database {
     /// Removes the relations that were declared last, down to so many.
     pub fn truncate(&mut self, relations: usize) {
         self.settle();
-        self.relations.drain(relations.min(self.relations.len())..).for_each(|relation| self.settled.remove(&relation));
+        self.relations
+            .drain(relations.min(self.relations.len())..)
+            .for_each(|relation| self.settled.remove(&relation));
     }
 
     /// The tuples of all relations.

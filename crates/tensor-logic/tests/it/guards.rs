@@ -149,3 +149,43 @@ fn pairs_that_are_few_take_little_memory() {
         assert_eq!(found[0].doubles()[0], f64::from(pairs), "{guard}");
     }
 }
+
+/// The pairs of 2,000 by 2,000 would be 32 MB: they are folded as they are compared.
+#[test]
+fn comparisons_that_are_folded_take_no_room() {
+    let budget = Budget { tuples: 100_000, bytes: 8 << 20 };
+    let parameters = Parameters::new();
+    let numbers: Vec<f64> = (0..2000).map(|at| f64::from(at * 7919 % 1000)).collect();
+    let below = |t: usize| numbers.iter().copied().filter(move |other| *other < numbers[t]);
+    let mean = |t: usize| below(t).sum::<f64>() / below(t).count() as f64;
+    type Wanted<'a> = Box<dyn Fn(usize) -> f64 + 'a>;
+    let forms: [(&str, Wanted<'_>); 7] = [
+        ("R[t] = count[u](1 | A[u] < A[t])", Box::new(|t| below(t).count() as f64)),
+        ("R[t] = sum[u](1 | A[u] < A[t])", Box::new(|t| below(t).count() as f64)),
+        ("R[t] = sum[u](A[u] | A[t] > A[u])", Box::new(|t| below(t).sum())),
+        ("R[t] max= A[u] | A[u] < A[t]", Box::new(|t| below(t).fold(f64::NEG_INFINITY, f64::max))),
+        (
+            "R[t] min= A[u] - A[t] | A[u] < A[t]",
+            Box::new(|t| below(t).map(|o| o - numbers[t]).fold(f64::INFINITY, f64::min)),
+        ),
+        ("R[t] avg= A[u] | A[u] < A[t]", Box::new(|t| if below(t).count() == 0 { 0.0 } else { mean(t) })),
+        (
+            "R[t] = 1 | A[u] < A[t], u < 50, u >= 0",
+            Box::new(|t| f64::from(u8::from(numbers[..50].iter().any(|other| *other < numbers[t])))),
+        ),
+    ];
+    for (form, wanted) in forms {
+        let text = format!("t, u : 2000\nA[t] = m | m = (7919 * t) % 1000\n{form}\n");
+        let program = analysed(&text).unwrap();
+        let request = Request { program: &program, parameters: &parameters, budget };
+        let goal = TensorId(program.tensors.iter().position(|tensor| tensor.name == "R").unwrap() as u32);
+        let found = Auto::new(Box::<Fast>::default()).values(&request, &[goal]).unwrap();
+        for (t, found) in found[0].doubles().iter().enumerate() {
+            assert!(
+                (found - wanted(t)).abs() <= 1e-9 || *found == wanted(t),
+                "{form} {t}: {found} {}",
+                wanted(t)
+            );
+        }
+    }
+}

@@ -74,6 +74,8 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "equation-rule", sizes: [20_000, 40_000], tiny: 8, seconds: 0.1, bytes: None, input: equation_rule },
     Case { id: "equation-square", sizes: [20_000, 40_000], tiny: 8, seconds: 0.1, bytes: Some(60 * MB), input: equation_square },
     Case { id: "closure-beside", sizes: [1000, 2000], tiny: 6, seconds: 0.5, bytes: Some(200 * MB), input: closure_beside },
+    Case { id: "ranks", sizes: [5000, 20_000], tiny: 7, seconds: 1.0, bytes: Some(40 * MB), input: ranks },
+    Case { id: "by-key", sizes: [50_000, 200_000], tiny: 7, seconds: 0.1, bytes: Some(60 * MB), input: by_key },
     Case { id: "adam-rows", sizes: [50_000, 200_000], tiny: 9, seconds: 0.1, bytes: None, input: adam_rows },
 ];
 
@@ -282,6 +284,27 @@ fn equation_square(arcs: u32) -> Input {
         arcs.keys().map(|(x, _)| x + 1).max().unwrap_or(0)
     );
     over(&arcs, false, &text, vec![Expected::Sum(1, (spokes - 1) as f64 / 4.0)])
+}
+
+/// How many numbers are smaller, for each of n: all pairs are compared.
+fn ranks(n: u32) -> Input {
+    let arcs: Arcs = [((0, 0), 1.0)].into();
+    let text = format!(
+        "t, u : {n}\nA[t] = m + 0 E[0, 0] | m = (7919 * t) % {n}\nR[t] = count[u](1 | A[u] < A[t])\nN = R[t]\nN?\n"
+    );
+    // 7919 has no factor in common with the sizes: all numbers are different.
+    let sum = f64::from(n) * f64::from(n - 1) / 2.0;
+    over(&arcs, false, &text, vec![Expected::Sum(1, sum)])
+}
+
+/// Sums by a key that is computed.
+fn by_key(n: u32) -> Input {
+    let arcs: Arcs = [((0, 0), 1.0)].into();
+    let text = format!(
+        "i, k : {n}\nK[i] = m + 0 E[0, 0] | m = (7919 * i) % {n}\nS[k] = K[i] | K[i] == k\nN = S[k]\nN?\n"
+    );
+    let sum = f64::from(n) * f64::from(n - 1) / 2.0;
+    over(&arcs, false, &text, vec![Expected::Sum(1, sum)])
 }
 
 /// The closure of a chain beside an equation with numbers.

@@ -62,6 +62,9 @@ impl Groups {
     }
 }
 
+/// Elementwise work over so many entries is done twice rather than kept.
+const MANY: usize = 1 << 20;
+
 impl Block {
     /// A number.
     pub(crate) fn scalar(value: f64) -> Block {
@@ -211,11 +214,20 @@ impl Block {
         Block { mask, ..Block::whole(dims, shape, array) }
     }
 
+    /// The same for another reader: elementwise work over many entries, which each reader does for itself while it goes
+    /// through them, takes no room.
+    pub(crate) fn once_more(&self) -> Block {
+        if self.values.array.len() < MANY {
+            return self.clone();
+        }
+        let array = self.values.array.again::<Point>();
+        Block { values: View { array, ..self.values.clone() }, ..self.clone() }
+    }
+
     /// Present everywhere, with this value where it was absent.
-    pub(crate) fn filled(self, value: f64) -> Block {
-        let Some(mask) = self.mask.clone() else { return self };
-        let values = Block { mask: None, ..self };
-        point(vec![*mask, values], &[Code::Load(0), Code::Load(1), Code::Number(value), Code::Select])
+    pub(crate) fn filled(mut self, value: f64) -> Block {
+        let Some(mask) = self.mask.take() else { return self };
+        point(vec![*mask, self], &[Code::Load(0), Code::Load(1), Code::Number(value), Code::Select])
     }
 
     /// A function of every entry.
@@ -362,6 +374,14 @@ pub(crate) fn binary(mut a: Block, mut b: Block, binary: Binary) -> Block {
     Block { mask, ..point(vec![a, b], &[Code::Load(0), Code::Load(1), Code::Binary(binary)]) }
 }
 
+/// 1 where two blocks compare so, absent elsewhere.
+pub(crate) fn compared(mut a: Block, mut b: Block, sign: Comparison) -> Block {
+    let mask = both(a.mask.take(), b.mask.take());
+    let holds = truth(vec![a, b], &[Code::Load(0), Code::Load(1), Code::Binary(Binary::Compare(sign))]);
+    let ones = Block::same(1.0, holds.dims.clone(), holds.shape.clone());
+    restricted(Block { mask, ..ones }, holds)
+}
+
 /// A function of several blocks, present where all are.
 pub(crate) fn many(mut blocks: Vec<Block>, function: &Function) -> Block {
     let mask = blocks.iter_mut().map(|block| block.mask.take()).fold(None, both);
@@ -449,7 +469,7 @@ pub(crate) fn reduce(block: Block, drop: &[Dim], operation: Operation) -> Block 
     }
     let inner: usize = gone.iter().map(|dim| block.size(*dim)).product();
     let (dims, shape) = (block.dims.clone(), block.shape.clone());
-    let mask = block.mask.clone();
+    let mask = block.mask.as_ref().map(|mask| mask.once_more());
     let block = if operation == Operation::Count { block.presence() } else { block };
     let folding = folding(operation);
     let result = folded(vec![block.filled(folding.start())], &gone, folding);
@@ -461,13 +481,13 @@ pub(crate) fn reduce(block: Block, drop: &[Dim], operation: Operation) -> Block 
     };
     let mean = |result: Block| match operation {
         Operation::Avg => {
-            let count = folded(vec![mask.expanded(&dims, &shape)], &gone, Folding::Sum);
+            let count = folded(vec![mask.once_more().expanded(&dims, &shape)], &gone, Folding::Sum);
             binary(result, count, Binary::Divide)
         }
         _ => result,
     };
     let result = mean(result);
-    Block { mask: Some(Box::new(any(*mask, &gone))), ..result }
+    Block { mask: Some(Box::new(any(mask, &gone))), ..result }
 }
 
 /// Where any of the truths along some dimensions holds.

@@ -190,6 +190,8 @@ pub(crate) struct Machine {
     pub(in crate::fast) comparisons: HashMap<(Comparison, IndexFn, IndexFn), u64>,
     /// What is summed inside of the scope at hand, for the notes.
     pub(in crate::fast) inside: Vec<IndexId>,
+    /// Whether what the next conditions make is folded at once: then it takes no room.
+    pub(in crate::fast) streamed: bool,
     /// Numbers with the scopes that they were taken in, and what must not be among them.
     pub(in crate::fast) suspects: Vec<(u64, Array, Doubt)>,
     /// Bytes of square tensors.
@@ -263,6 +265,7 @@ impl Machine {
             factored: HashMap::new(),
             comparisons: HashMap::new(),
             inside: Vec::new(),
+            streamed: false,
             indexed: Indexed::default(),
             suspects: Vec::new(),
             bytes: 0,

@@ -76,7 +76,8 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
         }
     }
     let split = blocks.len() > 2 || !drop.iter().all(|dim| blocks.iter().all(|b| b.position(*dim).is_some()));
-    let masks: Vec<Block> = blocks.iter().filter_map(|block| block.mask.as_deref().cloned()).collect();
+    let masks: Vec<Block> =
+        blocks.iter().filter_map(|block| block.mask.as_deref().map(Block::once_more)).collect();
     let values = blocks.into_iter().map(|block| block.filled(0.0)).collect();
     let mut result = product_sum(machine, values, what)?;
     if masked || split {
@@ -169,7 +170,10 @@ fn exact(machine: &Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> Result<Bloc
     if masks.is_empty() && !gone.is_empty() {
         return Ok(folded(blocks, &gone, Folding::Sum));
     }
-    machine.reserve_union(&blocks.iter().collect::<Vec<_>>())?;
+    // One that is folded takes no room.
+    if blocks.len() > 1 || gone.is_empty() {
+        machine.reserve_union(&blocks.iter().collect::<Vec<_>>())?;
+    }
     let mut blocks = blocks.into_iter();
     let first = blocks.next().unwrap_or(Block::scalar(1.0));
     let mut product = blocks.fold(first, |so_far, next| binary(so_far, next, Binary::Multiply));

@@ -145,13 +145,18 @@ impl Machine {
         conditions: &[Condition<'_>],
         context: &Context,
     ) -> Result<Block> {
+        let streamed = std::mem::take(&mut self.streamed);
         for condition in conditions {
+            self.streamed = streamed;
             let holds = self.condition(*condition, context)?;
             if holds.mask.is_some() || holds.len() == 0 {
-                self.reserve_union(&[&block, &holds])?;
+                if !streamed {
+                    self.reserve_union(&[&block, &holds])?;
+                }
                 block = restrict(block, holds);
             }
         }
+        self.streamed = false;
         Ok(block)
     }
 

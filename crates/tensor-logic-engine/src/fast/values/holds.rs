@@ -3,16 +3,17 @@
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::fast::store::block::{Block, Dim, binary, union};
+use crate::fast::store::block::{Block, Dim, compared, union};
 use crate::fast::store::condition::{Condition, ONE, distinct, holds_const, with_own};
 use crate::fast::store::machine::{Context, Machine, indices_of};
 use crate::fast::store::plan::{Source, Thing};
-use crate::kernels::{Binary, volume};
+use crate::kernels::volume;
 use crate::program::{Guard, IndexFn, Operation};
 
 impl Machine {
     /// 1, present where a condition holds.
     pub(crate) fn condition(&mut self, condition: Condition<'_>, context: &Context) -> Result<Block> {
+        let streamed = std::mem::take(&mut self.streamed);
         match condition {
             Condition::Guard(Guard::Read(read)) => Machine::holds(self, read, context),
             Condition::Present(read) => Machine::holds(self, read, context),
@@ -26,8 +27,10 @@ impl Machine {
             }
             Condition::Guard(Guard::Compare(sign, a, b)) => {
                 let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
-                self.reserve_union(&[&a, &b])?;
-                Ok(binary(a, b, Binary::Compare(*sign)).present_where(Comparison::Greater).presence())
+                if !streamed {
+                    self.reserve_union(&[&a, &b])?;
+                }
+                Ok(compared(a, b, *sign))
             }
             Condition::Some(when) => {
                 // What the guards stand in has their number itself.

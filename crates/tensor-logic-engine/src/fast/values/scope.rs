@@ -203,6 +203,8 @@ impl Machine {
         };
         let positive = Binary::Compare(Comparison::Greater);
         let block = if scope.truth { block.with(positive, 0.0) } else { block };
+        let dense = |index: &IndexId| inner.dim(*index).is_some_and(|dim| dim != Dim::ROWS);
+        self.streamed = scope.over.iter().any(dense);
         let mut block = self.restricted(block, &rest, &inner)?;
         let mut drop = Vec::new();
         for index in scope.over {
@@ -307,6 +309,7 @@ impl Machine {
         }
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
+            self.streamed = !summed.is_empty() && matches!(all[..], [Factor::When(_)]);
             let blocks: Result<Vec<Block>> =
                 all.iter().map(|factor| self.factor(scope.node, *factor, inner)).collect();
             let (blocks, order) =

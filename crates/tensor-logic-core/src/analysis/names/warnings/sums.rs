@@ -3,9 +3,9 @@
 //! Both look at groups in parentheses and at the sums that N3 supplies: inside a product's
 //! group, around a sum's. The forms that they offer quote the program's text.
 
-use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Span, Statement, StatementKind};
+use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Sign, Span, Statement, StatementKind};
 use crate::error::{Code, Warning};
-use crate::names::known::Names;
+use crate::names::known::{Names, spelling};
 use crate::names::scopes;
 
 /// An index that the language sums: where, and where it occurs.
@@ -28,7 +28,17 @@ fn holds(outer: Span, inner: Span) -> bool {
 struct Check<'a> {
     text: &'a str,
     sums: Vec<Sum<'a>>,
+    /// What an equation's right side is combined by, and where it stands.
+    sign: Option<(Sign, Span)>,
     reports: &'a mut Vec<Warning>,
+}
+
+/// How a scope combines its bindings.
+struct Combined {
+    /// As a scope that is written out, if there is such a one.
+    scope: Option<&'static str>,
+    /// In words.
+    words: String,
 }
 
 /// Checks the groups of a statement.
@@ -44,7 +54,11 @@ pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &
     if sums.is_empty() {
         return;
     }
-    let mut check = Check { text, sums, reports };
+    let sign = match &statement.kind {
+        StatementKind::Equation { sign, right: RightSide::Expr { expr, .. }, .. } => Some((*sign, expr.span)),
+        _ => None,
+    };
+    let mut check = Check { text, sums, sign, reports };
     match &statement.kind {
         StatementKind::Equation { right: RightSide::Expr { expr, guards }, .. } => {
             check.expr(expr);
@@ -92,6 +106,25 @@ impl Check<'_> {
         }
     }
 
+    /// How these are combined: inside of a right side they are summed, and all of it as the sign says (N3, N4).
+    fn combined(&self, sums: &[&Sum<'_>]) -> Combined {
+        let whole = |span: Span| sums.iter().any(|sum| holds(sum.scope, span));
+        let sign = self.sign.filter(|(_, span)| whole(*span)).map(|(sign, _)| sign);
+        let scope = match sign {
+            None | Some(Sign::Equal | Sign::Plus | Sign::Redefine) => Some("sum"),
+            Some(Sign::Max) => Some("max"),
+            Some(Sign::Min) => Some("min"),
+            Some(Sign::Avg) => Some("avg"),
+            Some(Sign::Times) => Some("prod"),
+            Some(Sign::Or) => None,
+        };
+        let words = match sign {
+            Some(sign) if scope != Some("sum") => format!("combined by `{}`", spelling(sign)),
+            _ => "summed".to_owned(),
+        };
+        Combined { scope, words }
+    }
+
     fn quote(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or("…")
     }
@@ -119,11 +152,17 @@ impl Check<'_> {
                 let around = |sum: &&Sum<'_>| sum.occurs_in(inner.span) && holds(sum.scope, base.span);
                 let outside: Vec<&Sum<'_>> = self.sums.iter().filter(around).collect();
                 let Some(list) = list(&outside) else { return };
-                let message = format!("the base is a sum: the power is taken first, then {list} summed");
-                let here = format!("sum[{}](({content}){behind})", indices(&outside));
-                let there = format!("({}){behind}", self.apart(inner, terms, &outside));
-                Warning::new(Code::Scope, sign, message)
-                    .help(format!("it means `{here}`; the other is `{there}`"))
+                let Combined { scope, words } = self.combined(&outside);
+                let message = format!("the base is a sum: the power is taken first, then {list} {words}");
+                let warning = Warning::new(Code::Scope, sign, message);
+                match scope {
+                    Some(scope) => {
+                        let here = format!("{scope}[{}](({content}){behind})", indices(&outside));
+                        let there = format!("({}){behind}", self.apart(inner, terms, &outside, scope));
+                        warning.help(format!("it means `{here}`; the other is `{there}`"))
+                    }
+                    None => warning,
+                }
             }
             _ => return,
         };
@@ -139,9 +178,13 @@ impl Check<'_> {
         };
         let repeated: Vec<&Sum<'_>> = around.filter(repeats).collect();
         let Some(list) = list(&repeated) else { return };
+        let combined = self.combined(&repeated);
+        let words = &combined.words;
+        let message = format!("{list} {words}, and addends without it are repeated for each of its values");
+        let report = Warning::new(Code::Broadcast, group, message);
+        let Some(how) = combined.scope else { return self.reports.push(report) };
         let content = self.quote(inner.span);
-        let message = format!("{list} summed, and addends without it are repeated for each of its values");
-        let (mut here, mut there) = (content.to_owned(), self.apart(inner, terms, &repeated));
+        let (mut here, mut there) = (content.to_owned(), self.apart(inner, terms, &repeated, how));
         // What stands around the group is summed with it.
         let scope = repeated.iter().map(|sum| sum.scope).max_by_key(|scope| scope.end - scope.start);
         if let Some(scope) = scope.filter(|scope| holds(*scope, group) && *scope != group) {
@@ -150,13 +193,12 @@ impl Check<'_> {
             here = format!("{before}({here}){behind}");
             there = format!("{before}({there}){behind}");
         }
-        let here = format!("sum[{}]({here})", indices(&repeated));
-        let report = Warning::new(Code::Broadcast, group, message);
+        let here = format!("{how}[{}]({here})", indices(&repeated));
         self.reports.push(report.help(format!("it means `{here}`; the other is `{there}`")));
     }
 
-    /// The addends, each summed on its own.
-    fn apart(&self, inner: &Expr, terms: &[(bool, Expr)], sums: &[&Sum<'_>]) -> String {
+    /// The addends, each combined on its own.
+    fn apart(&self, inner: &Expr, terms: &[(bool, Expr)], sums: &[&Sum<'_>], scope: &str) -> String {
         let mut shown = String::new();
         let mut at = inner.span.start;
         for (_, term) in terms {
@@ -165,7 +207,7 @@ impl Check<'_> {
             if own.is_empty() {
                 shown.push_str(self.quote(term.span));
             } else {
-                shown.push_str(&format!("sum[{}]({})", indices(&own), self.quote(term.span)));
+                shown.push_str(&format!("{scope}[{}]({})", indices(&own), self.quote(term.span)));
             }
             at = term.span.end;
         }
