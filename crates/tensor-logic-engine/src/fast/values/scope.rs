@@ -154,6 +154,14 @@ struct Factors<'p, 's> {
     summed: &'s [IndexId],
 }
 
+/// Whether what the only condition makes is summed as it is made: no other factor has an index that it lacks.
+fn is_streamed(all: &[Factor<'_>], indices: &[Vec<IndexId>], summed: &[IndexId]) -> bool {
+    let mut conditions = all.iter().zip(indices).filter(|(factor, _)| matches!(factor, Factor::When(_)));
+    let (Some((_, own)), None) = (conditions.next(), conditions.next()) else { return false };
+    let within = indices.iter().flatten().all(|index| own.contains(index));
+    within && summed.iter().any(|index| own.contains(index))
+}
+
 impl Machine {
     /// A scope inside an expression, carried to the dimensions of the context.
     pub(crate) fn nested(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Block> {
@@ -309,9 +317,12 @@ impl Machine {
         }
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
-            self.streamed = !summed.is_empty() && matches!(all[..], [Factor::When(_)]);
-            let blocks: Result<Vec<Block>> =
-                all.iter().map(|factor| self.factor(scope.node, *factor, inner)).collect();
+            let streamed = is_streamed(&all, &indices, &summed);
+            let blocks = all.iter().map(|factor| {
+                self.streamed = streamed && matches!(factor, Factor::When(_));
+                self.factor(scope.node, *factor, inner)
+            });
+            let blocks: Result<Vec<Block>> = blocks.collect();
             let (blocks, order) =
                 (blocks?, scope.own.iter().map(|index| Dim::of(*index)).collect::<Vec<_>>());
             let scale = constant * self.repeated(&blocks, &drop);
