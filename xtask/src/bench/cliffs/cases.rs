@@ -75,7 +75,7 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "equation-square", sizes: [20_000, 40_000], tiny: 8, seconds: 0.1, bytes: Some(60 * MB), input: equation_square },
     Case { id: "closure-beside", sizes: [1000, 2000], tiny: 6, seconds: 0.5, bytes: Some(200 * MB), input: closure_beside },
     Case { id: "ranks", sizes: [5000, 20_000], tiny: 7, seconds: 1.0, bytes: Some(40 * MB), input: ranks },
-    Case { id: "by-key", sizes: [50_000, 200_000], tiny: 7, seconds: 0.1, bytes: Some(60 * MB), input: by_key },
+    Case { id: "by-key", sizes: [50_000, 200_000], tiny: 7, seconds: 0.3, bytes: Some(100 * MB), input: by_key },
     Case { id: "adam-rows", sizes: [50_000, 200_000], tiny: 9, seconds: 0.1, bytes: None, input: adam_rows },
 ];
 
