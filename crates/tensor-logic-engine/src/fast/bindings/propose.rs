@@ -46,7 +46,9 @@ impl Machine {
             let proposals = self.proposals(search, &waiting, &rows, *index)?;
             let total: usize = proposals.iter().map(|proposal| proposal.count()).sum();
             let last = nth + 1 == open.len();
-            if last && !sparse && total.saturating_mul(SHARE) > dense && dense <= 1 << 28 {
+            // A mask over very many entries is described, not made.
+            let share = if dense <= 1 << 28 { SHARE } else { 2 };
+            if last && !sparse && total.saturating_mul(share) > dense {
                 return Ok(());
             }
             self.reserve_rows(total, rows.columns.len() + 1)?;

@@ -63,7 +63,7 @@ impl Groups {
 }
 
 /// Elementwise work over so many entries is done twice rather than kept.
-const MANY: usize = 1 << 20;
+pub(in crate::fast) const MANY: usize = 1 << 20;
 
 impl Block {
     /// A number.

@@ -3,12 +3,14 @@
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::fast::store::block::{Block, Dim, compared, union};
+use crate::fast::store::block::{Block, Dim, MANY, binary, compared, union};
 use crate::fast::store::condition::{Condition, ONE, distinct, holds_const, with_own};
 use crate::fast::store::machine::{Context, Machine, indices_of};
 use crate::fast::store::plan::{Source, Thing};
-use crate::kernels::volume;
+use crate::kernels::{Binary, Precision, volume};
+use crate::linear::linear;
 use crate::program::{Guard, IndexFn, Operation};
+use crate::value::Const;
 
 impl Machine {
     /// 1, present where a condition holds.
@@ -21,9 +23,12 @@ impl Machine {
             Condition::Guard(Guard::Not(read)) | Condition::Missing(read) => {
                 Ok(Machine::holds(self, read, context)?.complement())
             }
-            Condition::Guard(Guard::CompareIndex(sign, a, b)) => self.compare_index(*sign, a, b, context),
+            Condition::Guard(Guard::CompareIndex(sign, a, b)) => {
+                self.compare_index((*sign, a, b), context, streamed)
+            }
             Condition::Guard(Guard::Bind(index, function)) => {
-                self.compare_index(Comparison::Equal, &IndexFn::Index(*index), function, context)
+                let compared = (Comparison::Equal, &IndexFn::Index(*index), function);
+                self.compare_index(compared, context, streamed)
             }
             Condition::Guard(Guard::Compare(sign, a, b)) => {
                 let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
@@ -41,14 +46,19 @@ impl Machine {
         }
     }
 
-    /// A comparison of indices: made once for the ranges and the table at hand.
+    /// A comparison of indices: made once for the ranges and the table at hand, or, over many entries, described.
     fn compare_index(
         &mut self,
-        sign: Comparison,
-        a: &IndexFn,
-        b: &IndexFn,
+        (sign, a, b): (Comparison, &IndexFn, &IndexFn),
         context: &Context,
+        streamed: bool,
     ) -> Result<Block> {
+        if let Some(block) = self.compared_later(sign, a, b, context)? {
+            if !streamed {
+                self.reserve(block.len())?;
+            }
+            return Ok(block);
+        }
         let indices = distinct([indices_of(a), indices_of(b)].concat());
         let next = self.number();
         let place = *self.comparisons.entry((sign, a.clone(), b.clone())).or_insert(next);
@@ -62,6 +72,41 @@ impl Machine {
             self.memory.keep(key, stamps, Thing::Block(block.clone()));
         }
         Ok(block)
+    }
+
+    /// A comparison of sums of multiples of indices over many entries, as elementwise work: it takes no room where it is
+    /// folded.
+    fn compared_later(
+        &self,
+        sign: Comparison,
+        a: &IndexFn,
+        b: &IndexFn,
+        context: &Context,
+    ) -> Result<Option<Block>> {
+        let difference = IndexFn::Subtract(Box::new(a.clone()), Box::new(b.clone()));
+        let Some((terms, constant)) = linear(&difference) else { return Ok(None) };
+        let mut blocks = Vec::with_capacity(terms.len());
+        let mut largest = (constant as f64).abs();
+        for (index, times) in terms {
+            let (dims, shape, values) = self.function_values(&IndexFn::Index(index), context)?;
+            let number = |value: Option<Const>| Some(value?.int()? as f64 * times as f64);
+            let Some(numbers) = values.into_iter().map(number).collect::<Option<Vec<f64>>>() else {
+                return Ok(None);
+            };
+            largest += numbers.iter().fold(0.0, |most: f64, number| most.max(number.abs()));
+            blocks.push(Block::new(dims, shape, numbers, None));
+        }
+        // Up to there the sums are those of integers.
+        let exact = match self.precision {
+            Precision::Single => 2_f64.powi(24),
+            Precision::Double => 2_f64.powi(53),
+        };
+        let many = volume(&union(&blocks.iter().collect::<Vec<_>>()).1) >= MANY;
+        if !many || largest >= exact {
+            return Ok(None);
+        }
+        let sum = blocks.into_iter().reduce(|sum, next| binary(sum, next, Binary::Add));
+        Ok(sum.map(|sum| compared(sum, Block::scalar(-(constant as f64)), sign)))
     }
 
     fn compared(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
