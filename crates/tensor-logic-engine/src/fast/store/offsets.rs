@@ -24,11 +24,11 @@ pub(in crate::fast) struct Part {
 /// Offsets by position.
 #[derive(Debug, Clone)]
 pub(in crate::fast) enum Table {
-    /// All inside, each so far behind the one before.
+    /// All inside: along each dimension so far behind the one before.
     Even {
         first: i64,
-        step: i64,
-        len: usize,
+        steps: Vec<i64>,
+        shape: Vec<usize>,
     },
     Each(Vec<i64>),
 }
@@ -36,14 +36,14 @@ pub(in crate::fast) enum Table {
 impl Table {
     fn len(&self) -> usize {
         match self {
-            Table::Even { len, .. } => *len,
+            Table::Even { shape, .. } => volume(shape),
             Table::Each(offsets) => offsets.len(),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Table::Even { .. } => 24,
+            Table::Even { shape, .. } => 8 + 16 * shape.len(),
             Table::Each(offsets) => 8 * offsets.len(),
         }
     }
@@ -51,7 +51,14 @@ impl Table {
     #[inline(always)]
     fn at(&self, position: usize) -> i64 {
         match self {
-            Table::Even { first, step, .. } => first + position as i64 * step,
+            Table::Even { first, steps, shape } => {
+                let mut rest = position;
+                shape.iter().zip(steps).rev().fold(*first, |sum, (size, step)| {
+                    let at = rest % size;
+                    rest /= size;
+                    sum + at as i64 * step
+                })
+            }
             Table::Each(offsets) => offsets[position],
         }
     }
@@ -70,8 +77,9 @@ impl Table {
 
     fn plus(&self, other: &Table) -> Table {
         match (self, other) {
-            (Table::Even { first, step, len }, Table::Even { first: more, step: by, .. }) => {
-                Table::Even { first: first + more, step: step + by, len: *len }
+            (Table::Even { first, steps, shape }, Table::Even { first: more, steps: others, .. }) => {
+                let steps = steps.iter().zip(others).map(|(step, by)| step + by).collect();
+                Table::Even { first: first + more, steps, shape: shape.clone() }
             }
             (one, other) => Table::Each(one.iter().zip(other.iter()).map(|(a, b)| a + b).collect()),
         }
@@ -323,7 +331,7 @@ fn regular<'p>(parts: impl Iterator<Item = &'p Part>) -> Option<(i64, Vec<Regula
                 sum + position as i64 * step
             })
         };
-        let even = matches!(part.table, Table::Even { .. }) && part.shape.len() == 1
+        let even = matches!(part.table, Table::Even { .. })
             || (0..part.table.len()).all(|at| part.table.at(at) == expected(at));
         if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
             return None;

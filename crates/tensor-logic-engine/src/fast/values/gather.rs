@@ -8,7 +8,7 @@ use crate::fast::store::block::{Block, Dim, joint};
 use crate::fast::store::machine::{Context, Machine, Stored, indices_of};
 use crate::fast::store::offsets::{NOWHERE, OUTSIDE, Offsets, Part, Table};
 use crate::fast::store::plan::{Source, Thing};
-use crate::kernels::{Point, strides, volume};
+use crate::kernels::{Point, advance, strides, volume};
 use crate::linear::linear;
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
@@ -67,48 +67,64 @@ impl Machine {
     fn quick_part(&self, lookup: &Lookup<'_>, context: &Context) -> Option<Part> {
         let Domain::Interval { from: low, to: high } = lookup.domain else { return None };
         let (terms, mut constant) = linear(lookup.function)?;
-        let mut only = None;
+        let mut moving: Vec<(IndexId, i64)> = Vec::new();
         for (index, coefficient) in terms {
             let Domain::Interval { from, .. } = self.range(index)? else { return None };
             constant = constant.checked_add(coefficient.checked_mul(*from)?)?;
             match context.fixed(index) {
                 Some(fixed) => constant = constant.checked_add(coefficient.checked_mul(i64::from(fixed))?)?,
-                None if only.is_none() => only = Some((index, coefficient)),
-                None => return None,
+                None => moving.push((index, coefficient)),
             }
         }
         let safe = |value: i64| value.unsigned_abs() < 1 << 40;
+        let coefficients = moving.iter().all(|(_, coefficient)| coefficient.unsigned_abs() <= 1 << 20);
+        if !safe(constant) || !safe(*low) || !coefficients || moving.len() > 8 {
+            return None;
+        }
         let offset = |value: i64| {
             if *low <= value && value <= *high { (value - low) * lookup.stride } else { OUTSIDE }
         };
-        if !safe(constant) || !safe(*low) {
-            return None;
+        let column = |index: IndexId| context.rows.as_ref().and_then(|rows| rows.column(index));
+        let columns: Vec<(&[u32], i64)> =
+            moving.iter().filter_map(|(index, by)| Some((column(*index)?.as_slice(), *by))).collect();
+        if let [(first, _), ..] = columns[..] {
+            // Rows and dense dimensions at once are looked up one by one.
+            let value =
+                |row: usize| columns.iter().map(|(column, by)| by * i64::from(column[row])).sum::<i64>();
+            let table = Table::Each((0..first.len()).map(|row| offset(constant + value(row))).collect());
+            let of_rows = || Part { dims: vec![Dim::ROWS], shape: vec![first.len()], table };
+            return (columns.len() == moving.len()).then(of_rows);
         }
-        let Some((index, coefficient)) = only else {
-            let table = Table::Each(vec![offset(constant)]);
-            return Some(Part { dims: Vec::new(), shape: Vec::new(), table });
+        let mut dims: Vec<(Dim, usize, i64)> = Vec::new();
+        for (index, coefficient) in &moving {
+            dims.push((
+                Dim::of(*index),
+                usize::try_from(u32::try_from(self.size(*index)).ok()?).ok()?,
+                *coefficient,
+            ));
+        }
+        let (names, shape) = joint(dims.iter().map(|(dim, size, _)| (*dim, *size)));
+        let by = |dim: &Dim| dims.iter().filter(|(own, ..)| own == dim).map(|(.., by)| by).sum::<i64>();
+        let steps: Vec<i64> = names.iter().map(by).collect();
+        // Between the least and the largest all are inside, if these are.
+        let reach = || shape.iter().zip(&steps).map(|(size, step)| (*size as i64 - 1).max(0) * step);
+        let least = constant + reach().filter(|reach| *reach < 0).sum::<i64>();
+        let most = constant + reach().filter(|reach| *reach > 0).sum::<i64>();
+        let table = if volume(&shape) > 0 && *low <= least && most <= *high {
+            let steps = steps.iter().map(|step| step * lookup.stride).collect();
+            Table::Even { first: offset(constant), steps, shape: shape.clone() }
+        } else {
+            let len = volume(&shape);
+            self.reserve(len).ok()?;
+            let mut positions = vec![0; shape.len()];
+            let each = (0..len).map(|_| {
+                let value = positions.iter().zip(&steps).map(|(at, step)| *at as i64 * step).sum::<i64>();
+                advance(&shape, &mut positions);
+                offset(constant + value)
+            });
+            Table::Each(each.collect())
         };
-        if coefficient.unsigned_abs() > 1 << 20 {
-            return None;
-        }
-        let value = |ordinal: u32| offset(constant + coefficient * i64::from(ordinal));
-        match context.rows.as_ref().and_then(|rows| rows.column(index)) {
-            Some(column) => {
-                let table: Vec<i64> = column.iter().map(|ordinal| value(*ordinal)).collect();
-                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table: Table::Each(table) })
-            }
-            None => {
-                let size = u32::try_from(self.size(index)).ok()?;
-                let (first, last) = (value(0), value(size.saturating_sub(1)));
-                let table = if size > 0 && first >= 0 && last >= 0 {
-                    // Between two that are inside all are.
-                    Table::Even { first, step: coefficient * lookup.stride, len: size as usize }
-                } else {
-                    Table::Each((0..size).map(value).collect())
-                };
-                Some(Part { dims: vec![Dim::of(index)], shape: vec![size as usize], table })
-            }
-        }
+        Some(Part { dims: names, shape, table })
     }
 
     /// The offsets of the elements that index functions name, in an array over these places.
