@@ -5,10 +5,9 @@ use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request};
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::program::TensorId;
-use tensor_logic::reference::Reference;
 
 use crate::common;
-use crate::common::engines::{STORAGES, analysed, value_difference};
+use crate::common::engines::{STORAGES, analysed, answers_of_both};
 
 /// One of these.
 fn one<'a>(random: &mut Stream, of: &[&'a str]) -> &'a str {
@@ -89,34 +88,14 @@ fn program(random: &mut Stream, sizes: &[i64]) -> String {
     format!("p : {p}\nq : {q}\nk : 0..9\n{values}{equation}\n")
 }
 
-/// How many programs have the same answers in each storage as by the interpreter.
+/// How many answers are the same in each storage as by the interpreter.
 fn same(sizes: &[i64], programs: u64, storages: &[Storage]) -> usize {
     let first = seeded::test_seed();
-    let budget = Budget { tuples: 10_000_000, bytes: 1 << 30 };
-    let parameters = Parameters::new();
-    let mut asked = 0;
-    for seed in first..first + common::drawn(programs) {
+    let answers = |seed: u64| {
         let mut random = seeded::Family::new("tensor-logic/tests", "guards", seed).stream(0);
-        let text = program(&mut random, sizes);
-        let Ok(program) = analysed(&text) else { continue };
-        let request = Request { program: &program, parameters: &parameters, budget };
-        let goal = TensorId(program.tensors.iter().rposition(|tensor| tensor.name == "M").unwrap() as u32);
-        let wanted = Reference::default().values(&request, &[goal]);
-        for &storage in storages {
-            let fast = Box::new(Fast::with_storage(storage));
-            let found = Auto::new(fast).values(&request, &[goal]);
-            match (&found, &wanted) {
-                (Ok(found), Ok(wanted)) => {
-                    let difference = value_difference(&found[0], &wanted[0]);
-                    assert_eq!(difference, None, "{seed} {storage:?}\n{text}");
-                    asked += 1;
-                }
-                (Err(found), Err(wanted)) => assert_eq!(found.code, wanted.code, "{seed}\n{text}"),
-                _ => panic!("{seed} {storage:?}\n{text}\n{found:?} {wanted:?}"),
-            }
-        }
-    }
-    asked
+        answers_of_both(&program(&mut random, sizes), "M", storages)
+    };
+    (first..first + common::drawn(programs)).map(answers).sum()
 }
 
 #[test]

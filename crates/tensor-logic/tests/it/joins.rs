@@ -9,7 +9,8 @@ use tensor_logic::engine::{Budget, Engine, Parameters, Request};
 use tensor_logic::fast::Fast;
 use tensor_logic::program::TensorId;
 
-use crate::common::engines::{STORAGES, analysed, disagreement};
+use crate::common;
+use crate::common::engines::{STORAGES, analysed, answers_of_both, disagreement};
 
 /// The elements of a tensor, found in so many bytes.
 fn values(text: &str, name: &str, bytes: u64) -> Vec<f64> {
@@ -147,4 +148,50 @@ fn equations_hold_where_they_hold() {
             assert_eq!(disagreement(&program, storage), None, "{text}");
         }
     }
+}
+
+/// Guards with indices of their own, which list what nothing else does beside relations that list the others.
+#[test]
+fn guards_that_list_beside_relations_are_joined_with_them() {
+    let first = seeded::test_seed();
+    let mut asked = 0;
+    for seed in first..first + common::drawn(150) {
+        let mut random = seeded::Family::new("tensor-logic/tests", "beside", seed).stream(0);
+        let mut below = |most: u64| random.below(most);
+        let mut text = String::new();
+        for _ in 0..below(9) {
+            writeln!(text, "E({}, {}) = {}", below(8), below(4), 1 + below(4)).unwrap();
+        }
+        for _ in 0..below(7) {
+            writeln!(text, "I({}, {}, {})", below(8), below(8), below(4)).unwrap();
+        }
+        let mut one = |of: &[&'static str]| of[below(of.len() as u64) as usize];
+        let head = one(&["C(k)", "C(k, i)", "C(i)", "C(k, t)", "C(k + 1)", "C[k]", "C"]);
+        let sign = one(&["+=", "+=", "max=", "avg=", "*="]);
+        let body =
+            one(&["E(t, i)", "E(t, i) E(s, i)", "E(t, i) + 1", "2 E(t, i) / (t + 1)", "E[t, i] E(t, i)"]);
+        let mut guards = vec!["I(a, b, k)"];
+        for _ in 0..2 {
+            guards.push(one(&[
+                "a <= t",
+                "t < b",
+                "a == t",
+                "b != t",
+                "not E(a, t)",
+                "I(b, c, k)",
+                "E(a, j)",
+                "a <= b",
+                "k <= t",
+                "d = a + 1, d == t",
+                "E(a, j) > 1",
+                "I(a, c, m), m != k",
+            ]));
+        }
+        let program = format!("k : 0..5\ni : 4\nt : 8\n{text}{head} {sign} {body} | {}\n", guards.join(", "));
+        // With ranges that are declared and without.
+        for text in [program.clone(), program.lines().skip(3).map(|line| format!("{line}\n")).collect()] {
+            asked += answers_of_both(&text, "C", &STORAGES);
+        }
+    }
+    assert!(asked > 100, "{asked} answers");
 }

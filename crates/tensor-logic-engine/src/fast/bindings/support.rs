@@ -43,10 +43,13 @@ pub(in crate::fast) struct Search<'p, 'c> {
 }
 
 impl Search<'_, '_> {
-    /// Whether an equation that is still to be asked holds between indices of two tables.
-    fn equates(&self, left: &Rows, right: &Rows) -> bool {
+    /// Whether a comparison that may leave few pairs is still to be asked of indices of two tables.
+    fn relates(&self, left: &Rows, right: &Rows) -> bool {
         self.conditions.iter().zip(&self.done).filter(|(_, done)| !**done).any(|(condition, _)| {
-            let Some((Comparison::Equal, a, b)) = comparison(*condition) else { return false };
+            let Some((sign, a, b)) = comparison(*condition) else { return false };
+            if sign == Comparison::NotEqual {
+                return false;
+            }
             let indices = [indices_of(&a), indices_of(&b)].concat();
             let of = |table: &Rows| indices.iter().any(|index| table.binds(*index));
             of(left) && of(right)
@@ -97,7 +100,8 @@ impl Machine {
         let mut flat = Vec::new();
         for (at, condition) in given.iter().enumerate() {
             let Condition::Some(when) = condition else { continue };
-            if with_own(when).any(|guard| matches!(guard, Guard::Bind(index, _) if must.contains(index))) {
+            let computes = |guard: &Guard| matches!(guard, Guard::Bind(index, _) if must.contains(index));
+            if with_own(when).any(computes) || self.lists_beside(when, given, &must, context) {
                 flat.push(at);
                 hidden.extend(&when.exists);
                 all.extend(with_own(when).map(Condition::Guard));
@@ -136,6 +140,34 @@ impl Machine {
         let support = Support { rows, rest, ranges: search.ranges };
         self.memory.keep(key, stamps, Thing::Support(support.clone()));
         Ok(support)
+    }
+
+    /// Whether guards with indices of their own list what nothing else does, for bindings of other indices: events of which
+    /// `I(a, b, k), a <= t, t < b` lists the intervals `k`. They are joined then with what lists the others.
+    fn lists_beside(
+        &self,
+        when: &When,
+        given: &[Condition<'_>],
+        must: &[IndexId],
+        context: &Context,
+    ) -> bool {
+        let mut listed = Vec::new();
+        for guard in with_own(when) {
+            if let Guard::Read(read) = guard
+                && matches!(self.stored(read.tensor), Some(Stored::Relation(_)))
+            {
+                listed.extend(Condition::Guard(guard).indices());
+            }
+        }
+        let elsewhere = |index: &IndexId| {
+            let lists = |condition: &&Condition<'_>| {
+                matches!(condition, Condition::Present(_) | Condition::Guard(Guard::Read(_)))
+            };
+            given.iter().filter(lists).any(|condition| condition.indices().contains(index))
+        };
+        let alone = |index: &IndexId| must.contains(index) && !elsewhere(index);
+        let beside = |index: &IndexId| context.fixed(*index).is_none() && !listed.contains(index);
+        listed.iter().any(alone) && Condition::Some(when).indices().iter().any(beside)
     }
 
     fn support_stamps(&self, conditions: &[Condition<'_>], relevant: &[IndexId]) -> Stamps {
@@ -356,7 +388,7 @@ impl Machine {
         let total = found.iter().map(|group| index.rows(*group).len()).sum();
         let many = total > MANY && total / 4 > left.len + right.len;
         let many = many || self.storage == crate::fast::store::machine::Storage::Sparse;
-        if many && (tables.len() > 1 || search.equates(left, right)) {
+        if many && (tables.len() > 1 || search.relates(left, right)) {
             return Ok(None);
         }
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;

@@ -105,3 +105,26 @@ pub(crate) fn differences<'a>(
         Some(Difference { goal: *goal, found, how })
     })
 }
+
+/// How many answers there are to what a tensor is, in each storage that of the interpreter; where it refuses, all refuse.
+pub(crate) fn answers_of_both(text: &str, name: &str, storages: &[Storage]) -> usize {
+    let Ok(program) = analysed(text) else { return 0 };
+    let Some(goal) = program.tensors.iter().rposition(|tensor| tensor.name == name) else { return 0 };
+    let (goal, parameters) = (TensorId(goal as u32), Parameters::new());
+    let budget = Budget { tuples: 10_000_000, bytes: 1 << 30 };
+    let request = Request { program: &program, parameters: &parameters, budget };
+    let wanted = Reference::default().values(&request, &[goal]);
+    let mut answers = 0;
+    for storage in storages {
+        let found = Auto::new(Box::new(Fast::with_storage(*storage))).values(&request, &[goal]);
+        match (&found, &wanted) {
+            (Ok(found), Ok(wanted)) => {
+                assert_eq!(value_difference(&found[0], &wanted[0]), None, "{storage:?}\n{text}");
+                answers += 1;
+            }
+            (Err(found), Err(wanted)) => assert_eq!(found.code, wanted.code, "{storage:?}\n{text}"),
+            _ => panic!("{storage:?}\n{text}\n{found:?} {wanted:?}"),
+        }
+    }
+    answers
+}
