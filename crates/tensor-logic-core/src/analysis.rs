@@ -17,4 +17,6 @@ pub mod recursion;
 
 pub mod parents;
 
+pub mod starts;
+
 pub mod analyse;

@@ -24,7 +24,9 @@ pub mod gradient;
 mod seam;
 pub mod show;
 
-pub use crate::analysis::{analyse, domains, lower, names, parents, present, read, recursion, source};
+pub use crate::analysis::{
+    analyse, domains, lower, names, parents, present, read, recursion, source, starts,
+};
 pub use crate::core_form::{
     carry, digits, divergence, linear, presence, program, rename, signs, value, walk, weighted, windows,
 };

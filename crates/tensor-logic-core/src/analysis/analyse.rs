@@ -64,6 +64,7 @@ pub fn analyse_tree(
     let mut warnings = draft.warnings;
     warnings.extend(names::warnings(text, &tree, &names));
     warnings.extend(crate::parents::warnings(&draft.program));
+    warnings.extend(crate::starts::warnings(&draft.program));
     warnings.sort_by_key(|report| report.span.start);
     Ok(Analysed { program: draft.program, tree, warnings })
 }

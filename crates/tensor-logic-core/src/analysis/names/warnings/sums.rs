@@ -3,7 +3,9 @@
 //! Both look at groups in parentheses and at the sums that N3 supplies: inside a product's
 //! group, around a sum's. The forms that they offer quote the program's text.
 
-use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Sign, Span, Statement, StatementKind};
+use crate::ast::{
+    Expr, ExprKind, Goal, Literal, LiteralKind, RightSide, Sign, Span, Statement, StatementKind,
+};
 use crate::error::{Code, Warning};
 use crate::names::known::{Names, spelling};
 use crate::names::scopes;
@@ -64,7 +66,10 @@ pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &
             check.expr(expr);
             guards.iter().for_each(|guard| check.literal(guard));
         }
-        StatementKind::Rule { body, .. } => body.iter().for_each(|literal| check.literal(literal)),
+        StatementKind::Rule { body: literals, .. }
+        | StatementKind::Query { goal: Goal::Literals(literals), .. } => {
+            literals.iter().for_each(|literal| check.literal(literal));
+        }
         _ => {}
     }
 }
@@ -72,9 +77,26 @@ pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &
 impl Check<'_> {
     fn literal(&mut self, literal: &Literal) {
         if let LiteralKind::Compare { left, right, .. } = &literal.kind {
-            self.expr(left);
-            self.expr(right);
+            for side in [left, right] {
+                self.side(side);
+                self.expr(side);
+            }
         }
+    }
+
+    /// A side of a comparison that is one reference: what is summed there is easily taken for what is asked for.
+    fn side(&mut self, side: &Expr) {
+        if !matches!(side.kind, ExprKind::Reference(_)) {
+            return;
+        }
+        let own: Vec<&Sum<'_>> = self.sums.iter().filter(|sum| holds(side.span, sum.scope)).collect();
+        let Some(list) = list(&own) else { return };
+        let (indices, content) = (indices(&own), self.quote(side.span));
+        let message = format!("{list} summed before this is compared: it stands on this side alone");
+        let help = format!(
+            "it means `sum[{indices}]({content})`; whether some value satisfies it is asked by a further guard with it"
+        );
+        self.reports.push(Warning::new(Code::Scope, side.span, message).help(help));
     }
 
     fn expr(&mut self, expr: &Expr) {
