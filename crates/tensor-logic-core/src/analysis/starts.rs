@@ -3,10 +3,11 @@
 //! Enter at [`warnings`]. `C[0] = X[0]` and `C[t+1] = C[t] + X[t+1]` have a step at t = -1, since only reads from outside
 //! limit `t`: `C[-1]` is absent and left out, and `X[0]` is added to `C[0]` once more.
 
+use crate::ast::Span;
 use crate::error::{Code, Warning};
 use crate::linear::linear;
 use crate::program::{
-    Class, Combine, Component, Equation, Expr, Given, IndexFn, Operation, Program, Range, TensorId,
+    Class, Combine, Component, Equation, Expr, Given, IndexFn, Operation, Program, Range, TensorId, Term,
 };
 use crate::value::{Const, Domain};
 
@@ -21,8 +22,7 @@ fn warning(program: &Program, component: &Component, equation: &Equation) -> Opt
     let tensor = program.tensor(equation.tensor);
     let adds =
         tensor.combine == Combine::Sum && equation.terms.iter().any(|term| recurs(component, &term.body));
-    let begins =
-        |term: &crate::program::Term| term.when.guards.is_empty() && !recurs_only(component, &term.body);
+    let begins = |term: &Term| term.when.guards.is_empty() && !recurs_only(component, &term.body);
     if !adds || !equation.terms.iter().any(begins) {
         return None;
     }
@@ -47,7 +47,7 @@ fn warning(program: &Program, component: &Component, equation: &Equation) -> Opt
 }
 
 /// Where elements are given, or equated, whose place is this integer.
-fn given_at(program: &Program, equation: &Equation, place: usize, at: i64) -> Option<crate::ast::Span> {
+fn given_at(program: &Program, equation: &Equation, place: usize, at: i64) -> Option<Span> {
     let wanted = Const::Int(at);
     let tensor = program.tensor(equation.tensor);
     let others = program.equations.iter().filter(|other| other.tensor == equation.tensor);

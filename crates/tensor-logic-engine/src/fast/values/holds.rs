@@ -3,7 +3,7 @@
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::fast::store::block::{Block, Dim, MANY, binary, compared, union};
+use crate::fast::store::block::{Block, Dim, MANY, binary, compared, joint, union};
 use crate::fast::store::condition::{Condition, ONE, distinct, holds_const, with_own};
 use crate::fast::store::machine::{Context, Machine, indices_of};
 use crate::fast::store::plan::{Source, Thing};
@@ -83,6 +83,11 @@ impl Machine {
         b: &IndexFn,
         context: &Context,
     ) -> Result<Option<Block>> {
+        let indices = [indices_of(a), indices_of(b)].concat();
+        let dims = indices.iter().filter_map(|index| context.dim(*index));
+        if volume(&joint(dims.map(|dim| (dim, self.dim_size(dim, context)))).1) < MANY {
+            return Ok(None);
+        }
         let difference = IndexFn::Subtract(Box::new(a.clone()), Box::new(b.clone()));
         let Some((terms, constant)) = linear(&difference) else { return Ok(None) };
         let mut blocks = Vec::with_capacity(terms.len());
@@ -101,8 +106,7 @@ impl Machine {
             Precision::Single => 2_f64.powi(24),
             Precision::Double => 2_f64.powi(53),
         };
-        let many = volume(&union(&blocks.iter().collect::<Vec<_>>()).1) >= MANY;
-        if !many || largest >= exact {
+        if largest >= exact {
             return Ok(None);
         }
         let sum = blocks.into_iter().reduce(|sum, next| binary(sum, next, Binary::Add));
