@@ -155,3 +155,40 @@ fn random_programs_say_what_they_do() {
     }
     assert!(rounds > 200 && orders > 2000, "{refused} refused, {rounds} rounds, {orders} orders");
 }
+
+/// Sizes are counted as relations change, and are those of all of them whatever was done.
+#[test]
+fn sizes_are_those_of_all_relations() {
+    let same = |database: &Database| {
+        let all = (0..database.relations()).map(|at| database.relation(RelationId(at as u32)));
+        let sizes = all.map(|relation| (relation.len() as u64, relation.bytes() as u64));
+        let (tuples, bytes) = sizes.fold((0, 0), |(a, b), (tuples, bytes)| (a + tuples, b + bytes));
+        assert_eq!((database.tuples(), database.bytes()), (tuples, bytes));
+    };
+    let first = seeded::test_seed();
+    for number in 0..200 {
+        let mut random = Family::named("sizes").stream(first.wrapping_add(number));
+        let (mut database, rules) = database(&generate::program(&mut random));
+        same(&database);
+        // What it refuses has changed something, too.
+        let _refused = evaluate(&mut database, &rules, &Limits { tuples: 50, ..Limits::default() }).is_err();
+        same(&database);
+        same(&database.clone());
+        let any = |random: &mut seeded::Stream, of: usize| RelationId(random.below(of as u64) as u32);
+        let one = any(&mut random, database.relations());
+        let alike = (0..database.relations()).map(|at| RelationId(at as u32)).find(|other| {
+            let (a, b) = (database.relation(one), database.relation(*other));
+            *other != one && a.arity() == b.arity() && a.ring() == b.ring()
+        });
+        if let Some(other) = alike {
+            database.exchange(one, other);
+            same(&database);
+        }
+        database.clear(any(&mut random, database.relations()));
+        same(&database);
+        database.truncate(database.relations() - 1);
+        same(&database);
+        database.declare("more", 2, Ring::BOOLEAN);
+        same(&database);
+    }
+}

@@ -11,7 +11,7 @@ use super::{Fast, Session};
 use crate::engine::{Budget, Parameters, Request};
 use crate::error::Result;
 use crate::fast::head::{LARGE, SHARE};
-use crate::fast::store::condition::{Condition, scope_reads};
+use crate::fast::store::condition::{Condition, free, scope_reads};
 use crate::fast::store::machine::{Context, Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
 use crate::fast::values::scope::Scope;
@@ -302,7 +302,7 @@ impl Planner<'_> {
             let listed = self.machine.zero_reads(&scope, &context)?;
             conditions.extend(listed.into_iter().map(Condition::Listed));
         }
-        let free = crate::fast::store::condition::free(scope.body);
+        let free = free(scope.body);
         let support = self.machine.support(scope.node, &context, scope.own, &conditions, &free);
         self.machine.note_inside(scope.node, inside);
         let left = |machine: &Machine, kept: &dyn Fn(&IndexId) -> bool| {

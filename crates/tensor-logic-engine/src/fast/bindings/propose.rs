@@ -7,13 +7,16 @@ use crate::ast::Comparison;
 use crate::error::Result;
 use crate::fast::store::block::Dim;
 use crate::fast::store::condition::{Condition, comparison, distinct, free};
-use crate::fast::store::machine::{Machine, indices_of};
+use crate::fast::store::machine::{Machine, Storage, indices_of};
 use crate::fast::store::notes::Found;
 use crate::fast::store::rows::Rows;
 use crate::function::Function;
 use crate::linear::linear;
 use crate::program::{Expr, Guard, IndexFn, IndexId};
 use crate::value::{Const, Domain};
+
+/// A value is found for a row where it decides about as many values of an index.
+const WORTH: usize = 64;
 
 impl Machine {
     /// Lists what comparisons of indices admit, where that is little.
@@ -23,7 +26,16 @@ impl Machine {
         relevant: &[IndexId],
     ) -> Result<()> {
         let still = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
-        let waiting: Vec<Compared<'p>> = still.flat_map(|(condition, _)| compared(*condition)).collect();
+        let mut waiting: Vec<Compared<'p>> = still.flat_map(|(condition, _)| compared(*condition)).collect();
+        let sparse = self.storage == Storage::Sparse;
+        // What a value is compared with is solved for once the value is known, which costs as much as many comparisons.
+        let of_values: Vec<IndexId> =
+            waiting.iter().filter(|(_, _, b)| b.is_value()).flat_map(|(_, _, b)| b.indices()).collect();
+        let solved = |(_, a, b): &Compared<'_>| {
+            let own = indices_of(a).into_iter().filter(|index| !of_values.contains(index));
+            !b.is_value() || sparse || self.bindings(&own.collect::<Vec<_>>()) >= WORTH
+        };
+        waiting.retain(solved);
         let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), b.indices()].concat());
         let mut open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
         if open.is_empty() {
@@ -32,15 +44,10 @@ impl Machine {
         let known = search.rows.as_ref().map_or(1, |rows| rows.len);
         let dense = self.bindings(&open).saturating_mul(known);
         let all = self.bindings(relevant.iter().filter(|index| !search.bound(**index))).saturating_mul(known);
-        let sparse = self.storage == crate::fast::store::machine::Storage::Sparse;
         if all <= SMALL && !sparse {
             return Ok(());
         }
-        // What a value is compared with is solved for once the value is known.
-        let asked = |index: &IndexId| {
-            waiting.iter().any(|(_, _, b)| matches!(b, Side::Value(_)) && b.indices().contains(index))
-        };
-        open.sort_by_key(|index| !asked(index));
+        open.sort_by_key(|index| !of_values.contains(index));
         let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
         for (nth, index) in open.iter().enumerate() {
             let proposals = self.proposals(search, &waiting, &rows, *index)?;
@@ -137,6 +144,10 @@ enum Side<'p> {
 }
 
 impl Side<'_> {
+    fn is_value(&self) -> bool {
+        matches!(self, Side::Value(_))
+    }
+
     fn indices(&self) -> Vec<IndexId> {
         match self {
             Side::Indices(function) => indices_of(function),

@@ -14,7 +14,7 @@ use crate::ast::Comparison;
 use crate::error::Result;
 use crate::fast::store::block::Dim;
 use crate::fast::store::condition::{Condition, ONE, Support, comparison, distinct, scope_reads, with_own};
-use crate::fast::store::machine::{Context, Counts, Machine, Stored, indices_of};
+use crate::fast::store::machine::{Context, Counts, Machine, Storage, Stored, indices_of};
 use crate::fast::store::notes::Found;
 use crate::fast::store::plan::{Source, Stamps, Thing};
 use crate::fast::store::rows::Rows;
@@ -233,7 +233,7 @@ impl Machine {
                 argument.or_else(|| open.iter().find(|index| !computed(index)).copied()).unwrap_or(first);
             self.extend(search, next)?;
         }
-        if self.storage != crate::fast::store::machine::Storage::Dense {
+        if self.storage != Storage::Dense {
             self.propose(search, relevant)?;
         }
         Ok(())
@@ -287,11 +287,9 @@ impl Machine {
                 let touches = table.indices.iter().any(|index| listed.contains(index));
                 let dense = self.bindings(&table.indices);
                 let worth = match self.storage {
-                    crate::fast::store::machine::Storage::Dense => false,
-                    crate::fast::store::machine::Storage::Sparse => !table.indices.is_empty(),
-                    crate::fast::store::machine::Storage::Auto => {
-                        all > SMALL && table.len.saturating_mul(SHARE) <= dense
-                    }
+                    Storage::Dense => false,
+                    Storage::Sparse => !table.indices.is_empty(),
+                    Storage::Auto => all > SMALL && table.len.saturating_mul(SHARE) <= dense,
                 };
                 if !taken[slot] && (touches || worth) {
                     taken[slot] = true;
@@ -387,7 +385,7 @@ impl Machine {
         let found = left.find_in(&index, &common);
         let total = found.iter().map(|group| index.rows(*group).len()).sum();
         let many = total > MANY && total / 4 > left.len + right.len;
-        let many = many || self.storage == crate::fast::store::machine::Storage::Sparse;
+        let many = many || self.storage == Storage::Sparse;
         if many && (tables.len() > 1 || search.relates(left, right)) {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::fast::store::block::{Block, Dim};
 use crate::fast::store::machine::{Context, Counts, Machine, Stored, indices_of};
 use crate::fast::store::plan::{Key, Source, Thing};
-use crate::fast::store::relation::{Piece, Relation};
+use crate::fast::store::relation::{Codes, Piece, Relation};
 use crate::fast::store::rows::{Column, Rows, Tag};
 use crate::kernels::{Step, View, volume};
 use crate::linear::{linear, solve};
@@ -102,7 +102,7 @@ impl Machine {
             block /= dictionary.len().max(1);
             let size = dictionary.len().max(1);
             let codes = picks.iter().map(|at| ((*at as usize / block.max(1)) % size) as u32).collect();
-            piece.places.push(crate::fast::store::relation::Codes { dictionary, codes });
+            piece.places.push(Codes { dictionary, codes });
         }
         piece.values = Some(picks.iter().map(|at| data[*at as usize]).collect());
         Arc::new(Relation::merge(places.len(), &[piece], Combine::Sum, &program.symbols))

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::fast::head::{Accumulator, Described, Positions, Slice};
 use crate::fast::store::doubt::Doubt;
-use crate::fast::store::machine::{Machine, Stored};
+use crate::fast::store::machine::{Machine, Stored, indices_of};
 use crate::fast::store::records::{Input, Moved, Record, Target};
 use crate::kernels::{Array, Buffer, Places, Recorded};
 use crate::linear::linear;
@@ -305,7 +305,7 @@ impl Machine {
         let interval = |index: &IndexId| {
             matches!(self.program.index(*index).range, Range::Domain(Domain::Interval { .. }))
         };
-        let indices = crate::fast::store::machine::indices_of(function);
+        let indices = indices_of(function);
         let known = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
         indices.iter().all(known)
             && (!indices.contains(&index) || (linear(function).is_some() && indices.iter().all(interval)))

@@ -11,7 +11,7 @@
 use std::cell::Cell;
 
 use crate::error::{Refusal, Result};
-use crate::fast::store::block::{Block, Dim, binary, folded, reduce, union};
+use crate::fast::store::block::{Block, Dim, binary, folded, reduce, restrict, union};
 use crate::fast::store::doubt::{Doubt, all_finite};
 use crate::fast::store::machine::Machine;
 use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
@@ -146,6 +146,14 @@ fn with_powers(machine: &mut Machine, blocks: Vec<Block>, what: Contraction<'_>)
     Ok(result)
 }
 
+/// An intermediate block, with its exponent counted elsewhere where that is asked for.
+fn kept(machine: &Machine, block: Block, what: Contraction<'_>) -> Block {
+    match what.power {
+        Some(power) => near_one(machine, block, power),
+        None => block,
+    }
+}
+
 /// A block times the power of two that brings its largest number between 1 and 2; the exponent is counted elsewhere.
 fn near_one(machine: &Machine, block: Block, power: &Cell<i64>) -> Block {
     let numbers = machine.numbers(&block.values.array).doubles();
@@ -178,10 +186,7 @@ fn exact(machine: &Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> Result<Bloc
     let first = blocks.next().unwrap_or(Block::scalar(1.0));
     let mut product = blocks.fold(first, |so_far, next| binary(so_far, next, Binary::Multiply));
     for mask in masks {
-        product = crate::fast::store::block::restrict(
-            product,
-            Block { mask: Some(Box::new(mask.clone())), ..mask },
-        );
+        product = restrict(product, Block { mask: Some(Box::new(mask.clone())), ..mask });
     }
     Ok(reduce(product, drop, Operation::Sum))
 }
@@ -213,7 +218,7 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, what: Contraction<
             };
             let scale = if nth + 1 == steps { what.scale } else { 1.0 };
             let joined = pair(machine, a, b, &needed, Contraction { scale, ..what })?;
-            slots.push(Some(joined));
+            slots.push(Some(kept(machine, joined, what)));
         }
         let result = slots.pop().flatten().unwrap_or(Block::scalar(1.0));
         return Ok(reduce(result, drop, Operation::Sum));
@@ -269,7 +274,8 @@ fn join_all(
                 || blocks.iter().any(|block| block.position(dim).is_some())
         };
         let now = if blocks.is_empty() { std::mem::replace(&mut scale, 1.0) } else { 1.0 };
-        result = pair(machine, result, next, &needed, Contraction { scale: now, ..what })?;
+        let joined = pair(machine, result, next, &needed, Contraction { scale: now, ..what })?;
+        result = kept(machine, joined, what);
     }
     let gone: Vec<Dim> =
         result.dims.iter().copied().filter(|dim| drop.contains(dim) && !others.contains(dim)).collect();
@@ -279,20 +285,6 @@ fn join_all(
 
 /// The product of two blocks, summed over what is not needed.
 fn pair(
-    machine: &mut Machine,
-    a: Block,
-    b: Block,
-    needed: &dyn Fn(Dim) -> bool,
-    what: Contraction<'_>,
-) -> Result<Block> {
-    let joined = joined(machine, a, b, needed, what)?;
-    Ok(match what.power {
-        Some(power) => near_one(machine, joined, power),
-        None => joined,
-    })
-}
-
-fn joined(
     machine: &mut Machine,
     a: Block,
     b: Block,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::fast::store::block::{Block, Dim, joint};
+use crate::fast::store::block::{Block, Dim, joint, restrict, sum_present};
 use crate::fast::store::machine::{Context, Machine, Stored, indices_of};
 use crate::fast::store::offsets::{NOWHERE, OUTSIDE, Offsets, Part, Table};
 use crate::fast::store::plan::{Source, Thing};
@@ -197,7 +197,7 @@ impl Machine {
                     Otherwise::Zero => Ok(match self.inside(read, context)? {
                         Some(Block { dims, shape, mask, .. }) => {
                             let zeros = Block { mask, ..Block::same(0.0, dims, shape) };
-                            crate::fast::store::block::sum_present(vec![found, zeros])
+                            sum_present(vec![found, zeros])
                         }
                         None => found.filled(0.0),
                     }),
@@ -220,7 +220,7 @@ impl Machine {
             if let Some(inside) = offsets.inside() {
                 result = Some(match result {
                     None => inside,
-                    Some(so_far) => crate::fast::store::block::restrict(so_far, inside),
+                    Some(so_far) => restrict(so_far, inside),
                 });
             }
         }
