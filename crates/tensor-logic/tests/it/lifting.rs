@@ -415,3 +415,11 @@ fn random_programs_learn_the_same() {
     println!("{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples");
     assert!(legal * 20 > count, "{legal} of {count} learn");
 }
+
+/// A relation that is 0 where it has no tuple, of values that tuples elsewhere give: nothing counted its constants, which
+/// became one, and nothing was learned.
+#[test]
+fn relations_that_are_0_without_a_tuple_keep_their_constants() {
+    let text = "A ~ [2, 0.5]\nR(Cal, Ann)\nR(Ann, Ann)\nM[k] = sig(R(x, y) A[k]) R(y, y)\nLoss = M[z]\nLoss? LEARN\nA?\n";
+    assert!(compared(text, "opt=sgd, lr=0.1, steps=2").is_ok());
+}

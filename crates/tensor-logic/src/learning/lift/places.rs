@@ -369,7 +369,12 @@ impl Places {
         };
         for read in &related {
             let tensor = program.tensor(read.tensor);
-            if !read.arguments.iter().all(simple) {
+            // What is 0 where there is no tuple counts for values that tuples elsewhere give: this relation does not list them.
+            let by_tuples = |argument: &Argument| {
+                alone(argument).is_some_and(|index| matches!(program.index(index).range, Range::Tuples))
+            };
+            let unlisted = read.otherwise != Otherwise::Absent && read.arguments.iter().any(by_tuples);
+            if unlisted || !read.arguments.iter().all(simple) {
                 self.forbid_read(read);
             }
             let plain = tensor.style == Style::Round
