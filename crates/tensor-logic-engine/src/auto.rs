@@ -54,8 +54,11 @@ struct Prepared {
     /// What the other engine sees, if anything was derived.
     program: Option<Arc<Program>>,
     /// Goals of which none is made by rules, and all below is looked at; and the same in order, each once.
-    open: Vec<[Vec<TensorId>; 2]>,
+    open: Vec<Open>,
 }
+
+/// Goals, and the same in order, each once.
+type Open = Arc<[Vec<TensorId>; 2]>;
 
 /// A program with what was derived for it as data, if anything was, and how many tuples each relation has.
 type Ready = (Option<Arc<Program>>, BTreeMap<String, u64>);
@@ -375,10 +378,14 @@ impl Auto {
         others: Others<'_, T>,
     ) -> Result<Vec<T>> {
         self.stop.check(Span::default())?;
-        self.derived.clear();
-        if let Some(open) = self.known_open(request, goals) {
+        let before = std::mem::take(&mut self.derived);
+        if let Some(known) = self.known_open(request, goals) {
+            let open = known[1].as_slice();
             let ready = self.ready(request.program);
-            let answers = self.over_open(request, &open, ready, others)?;
+            let answers = self.over_open(request, open, ready, others, before)?;
+            if open == goals {
+                return Ok(answers);
+            }
             let answer = |goal: &TensorId| answers.get(open.binary_search(goal).ok()?).cloned();
             return Ok(goals.iter().filter_map(answer).collect());
         }
@@ -399,12 +406,12 @@ impl Auto {
         }
         if !open.is_empty() {
             let ready = self.prepare(request, &open)?;
-            let found = self.over_open(request, &open, ready, others)?;
+            let found = self.over_open(request, &open, ready, others, Vec::new())?;
             if answers.is_empty()
                 && let Some(prepared) = self.prepared.front_mut()
             {
                 prepared.open.truncate(GOALS - 1);
-                prepared.open.insert(0, [goals.to_vec(), open.clone()]);
+                prepared.open.insert(0, Arc::new([goals.to_vec(), open.clone()]));
             }
             answers.extend(open.into_iter().zip(found));
         }
@@ -412,7 +419,7 @@ impl Auto {
     }
 
     /// These goals in order, each once, if it is known that none of them is made by rules.
-    fn known_open(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Option<Vec<TensorId>> {
+    fn known_open(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Option<Open> {
         let stamp = Some(request.program.stamp.number());
         let is_it = |prepared: &Prepared| prepared.stamp == stamp;
         if !self.prepared.front().is_some_and(is_it) {
@@ -421,17 +428,17 @@ impl Auto {
             let prepared = self.prepared.remove(at)?;
             self.prepared.push_front(prepared);
         }
-        let known = self.prepared[0].open.iter().find(|[known, _]| known == goals)?;
-        Some(known[1].clone())
+        self.prepared[0].open.iter().find(|open| open[0] == goals).cloned()
     }
 
-    /// The other engine's answers, of what rules derived as data.
+    /// The other engine's answers, of what rules derived as data; `before` are the counts of the last answers.
     fn over_open<T>(
         &mut self,
         request: &Request<'_>,
         open: &[TensorId],
         (prepared, counts): Ready,
         others: Others<'_, T>,
+        before: Vec<(String, u64)>,
     ) -> Result<Vec<T>> {
         let program = request.program;
         let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
@@ -439,6 +446,10 @@ impl Auto {
             self.blocks.carry(carried.from, inner.program, &carried.same);
         }
         let found = others(&mut *self.blocks, &inner, open)?;
+        if counts.is_empty() && self.derived.is_empty() && before == self.blocks.derived() {
+            self.derived = before;
+            return Ok(found);
+        }
         self.derived.extend(counts);
         let known: BTreeSet<&str> = self.derived.iter().map(|(name, _)| name.as_str()).collect();
         let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name.as_str()));

@@ -54,9 +54,7 @@ pub struct Fast {
     given: Data,
     /// Memory that any of them uses again.
     pool: Arc<Pool>,
-    derived: Vec<(String, u64)>,
-    /// The same by tensors of the program with this stamp.
-    derived_of: (u64, Vec<(TensorId, u64)>),
+    derived: Lengths,
     /// What was done, if somebody wants to know.
     observed: Option<Profile>,
     /// What ends an evaluation.
@@ -82,6 +80,9 @@ const DEFERRED: usize = 256;
 
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
 type Data = HashMap<(TensorId, Precision), (Tensor, Stored)>;
+
+/// How many tuples relations have, by their names.
+type Lengths = Arc<Vec<(String, u64)>>;
 
 /// What some goals need.
 struct Needs {
@@ -119,6 +120,10 @@ struct Session {
     components: Arc<Vec<Component>>,
     /// Components that are done as one.
     stretches: repeated::stretch::Kept,
+    /// Whether that is all that changes from one evaluation to the next.
+    direct: Option<repeated::direct::Direct>,
+    /// How many tuples were derived of which relation, and their names.
+    derived: (Vec<(TensorId, u64)>, Lengths),
     /// The tensors of other components that each one reads.
     sources: Vec<Vec<TensorId>>,
     /// What the last goals needed.
@@ -253,6 +258,8 @@ impl Session {
             machine,
             components: Arc::new(components),
             stretches: repeated::stretch::Kept::default(),
+            direct: None,
+            derived: Default::default(),
             made,
             left_out,
             restless: HashMap::new(),
@@ -356,21 +363,26 @@ impl Session {
         uses
     }
 
+    /// Evaluates what some goals need; says whether nothing changed but what a stretch makes of parameters.
     fn evaluate(
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
         given: &mut Data,
         shed: bool,
-    ) -> Result<()> {
-        let program = Arc::clone(&self.machine.program);
+    ) -> Result<bool> {
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
             self.machine.forget_records();
+            self.direct = None;
             self.stretches.clear();
             self.made.fill(None);
             self.restless.clear();
         }
+        if self.done_directly(request, goals)? {
+            return Ok(true);
+        }
+        let program = Arc::clone(&self.machine.program);
         self.may_wait = true;
         self.machine.tuples = 0;
         self.machine.bytes = 0;
@@ -420,9 +432,10 @@ impl Session {
         }
         evaluated.sort_unstable();
         self.join(&mut stretches, &evaluated, goals, needed);
+        self.direct = self.direct(&stretches, &evaluated, &needs);
         self.stretches.keep(stretches);
         self.bytes = self.machine.kept_bytes();
-        Ok(())
+        Ok(false)
     }
 
     /// Evaluates a component, if anything that it comes from has changed; says whether it had to.
@@ -521,6 +534,51 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Whether blocks may not hold counts that the goals need with all their digits.
+    fn has_doubtful_counts(&mut self, goals: &[TensorId]) -> bool {
+        let (needs, machine) = (self.needs(goals), &self.machine);
+        needs.tensors.iter().any(|id| machine.is_doubtful_count(*id) || machine.may_cancel(*id))
+    }
+
+    /// Counts the tuples of the relations that the goals need, as far as the first `own` tensors of the program are these.
+    fn count_derived(&mut self, goals: &[TensorId], own: usize) {
+        let needs = self.needs(goals);
+        let (machine, program) = (&self.machine, &self.machine.program);
+        let mut derived = Vec::new();
+        let lengths = self.stretches.lengths(goals);
+        let length = |id: TensorId| match machine.stored(id) {
+            Some(Stored::Relation(relation)) => Some(relation.len as u64),
+            Some(Stored::Dense(_)) => None,
+            None => lengths.iter().find(|(other, _)| *other == id).map(|(_, length)| *length),
+        };
+        // A relation that was taken apart, unless one before it or another tensor has its name.
+        for (id, split) in self.splits.iter().rev() {
+            let tuples = split.tuples.filter(|tuples| needs.tensors.contains(tuples));
+            if let Some(length) = tuples.and_then(length) {
+                derived.push((*id, length.saturating_mul(split.block())));
+            }
+        }
+        for id in &needs.tensors {
+            let tensor = program.tensor(*id);
+            if tensor.role == Role::Computed
+                && tensor.style == Style::Round
+                && !tensor.hidden
+                && (id.0 as usize) < own
+                && let Some(length) = length(*id)
+            {
+                derived.push((*id, length));
+            }
+        }
+        // Names are written down where they are not those of the last time.
+        if self.derived.0 != derived {
+            let name = |(id, length): &(TensorId, u64)| (program.name(*id).to_owned(), *length);
+            let named: BTreeMap<String, u64> = derived.iter().map(name).collect();
+            self.derived = (derived, Arc::new(named.into_iter().collect()));
+        }
+    }
+}
+
 impl Fast {
     /// Evaluates the goals, and answers each by what is stored of it. `None`: counts that blocks do not hold
     /// with all their digits.
@@ -543,49 +601,15 @@ impl Fast {
         let request = &inner;
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
-        let program = Arc::clone(&session.machine.program);
-        let needs = session.needs(goals);
-        let needed = &needs.tensors;
-        let machine = &session.machine;
-        let large = outcome.is_ok()
-            && needed.iter().any(|id| machine.is_doubtful_count(*id) || machine.may_cancel(*id));
-        let mut derived = Vec::new();
-        let lengths = session.stretches.lengths(goals);
-        let length = |id: TensorId| match machine.stored(id) {
-            Some(Stored::Relation(relation)) => Some(relation.len as u64),
-            Some(Stored::Dense(_)) => None,
-            None => lengths.iter().find(|(other, _)| *other == id).map(|(_, length)| *length),
-        };
-        // A relation that was taken apart, unless one before it or another tensor has its name.
-        for (id, split) in session.splits.iter().rev() {
-            let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
-            if let Some(length) = tuples.and_then(length) {
-                derived.push((*id, length.saturating_mul(split.block())));
-            }
+        let directly = matches!(outcome, Ok(true));
+        let large = outcome.is_ok() && !directly && session.has_doubtful_counts(goals);
+        if !directly {
+            session.count_derived(goals, whole.tensors.len());
         }
-        for id in needed.iter() {
-            let tensor = program.tensor(*id);
-            if tensor.role == Role::Computed
-                && tensor.style == Style::Round
-                && !tensor.hidden
-                && (id.0 as usize) < whole.tensors.len()
-                && let Some(length) = length(*id)
-            {
-                derived.push((*id, length));
-            }
-        }
+        let (machine, derived) = (&session.machine, &session.derived.1);
         let answers: Result<Vec<T>> =
-            outcome.and_then(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
-        // Names are written down where they are not those of the last time.
-        let stamp = request.program.stamp.number();
-        if self.derived_of.0 != stamp || self.derived_of.1 != derived {
-            let mut named = BTreeMap::new();
-            for (id, length) in &derived {
-                named.insert(program.name(*id).to_owned(), *length);
-            }
-            self.derived = named.into_iter().collect();
-            self.derived_of = (stamp, derived);
-        }
+            outcome.and_then(|_| goals.iter().map(|goal| answer(machine, *goal)).collect());
+        self.derived = Arc::clone(derived);
         if let Err(report) = self.stop.check(Span::default()) {
             // Operations may have been left half done, and what was made from them too.
             self.sessions.pop_front();
@@ -722,6 +746,7 @@ impl Engine for Fast {
         self.whole.clear();
         for kept in &mut self.sessions {
             let session = &mut kept.session;
+            session.direct = None;
             session.stretches.clear();
             session.restless.clear();
             let program = Arc::clone(&session.machine.program);

@@ -377,7 +377,6 @@ impl Product {
         };
         let (sizes, scale) = ((rows, sum, self.n), T::of(self.scale));
         tiles::Strip { a: x, stands, b: packed, sizes, scale, adds: false, out }.multiply();
-        vectorised(Unsigned(out));
     }
 
     fn plain<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {

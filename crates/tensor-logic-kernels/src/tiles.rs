@@ -96,7 +96,7 @@ pub(super) enum Stands {
     ByColumns(usize),
 }
 
-/// out ← scale · a · b, or out ← out + scale · a · b: m × n, with at least [`TALL`] rows.
+/// out ← scale · a · b, or out ← out + scale · a · b: m × n, with at least [`TALL`] rows; no result is -0.
 pub(super) struct Strip<'a, T> {
     pub(super) a: &'a [T],
     pub(super) stands: Stands,
@@ -111,33 +111,45 @@ pub(super) struct Strip<'a, T> {
 
 impl<T: Number> Strip<'_, T> {
     pub(super) fn multiply(self) {
-        if size_of::<T>() == 4 {
-            vectorised(Tiles::<T, SINGLE>(self));
-        } else {
-            vectorised(Tiles::<T, DOUBLE>(self));
+        let low = is_low(self.sizes.0);
+        match (size_of::<T>(), low) {
+            (4, false) => vectorised(Tiles::<T, SINGLE, TALL>(self)),
+            (4, true) => vectorised(Tiles::<T, SINGLE, LOW>(self)),
+            (_, false) => vectorised(Tiles::<T, DOUBLE, TALL>(self)),
+            (_, true) => vectorised(Tiles::<T, DOUBLE, LOW>(self)),
         }
     }
 }
 
-struct Tiles<'a, T, const WIDE: usize>(Strip<'a, T>);
+/// Rows of a low tile.
+const LOW: usize = 4;
 
-impl<T: Number, const WIDE: usize> Kernel for Tiles<'_, T, WIDE> {
+/// Whether so many rows are done by low tiles: the last tile of high ones would do too many rows once more. The bits are the
+/// same.
+fn is_low(m: usize) -> bool {
+    10 * m.next_multiple_of(TALL) > 11 * m.next_multiple_of(LOW)
+}
+
+/// Tiles of `HIGH` rows and `WIDE` columns.
+struct Tiles<'a, T, const WIDE: usize, const HIGH: usize>(Strip<'a, T>);
+
+impl<T: Number, const WIDE: usize, const HIGH: usize> Kernel for Tiles<'_, T, WIDE, HIGH> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let Strip { a, stands, b, sizes: (m, k, n), scale, adds, out } = self.0;
-        if !adds && n <= FEW * WIDE {
-            return few::<T, WIDE>((a, stands, b), (m, k, n), scale, &mut out[..m * n]);
+        if !adds && n <= FEW * WIDE && !n.is_multiple_of(WIDE) {
+            return few::<T, WIDE, HIGH>((a, stands, b), (m, k, n), scale, &mut out[..m * n]);
         }
-        let mut tile = [[T::ZERO; WIDE]; TALL];
+        let mut tile = [[T::ZERO; WIDE]; HIGH];
         for (nth, panel) in b.chunks_exact(k * WIDE).enumerate() {
             let first = nth * WIDE;
             let width = WIDE.min(n - first);
             let mut done = 0;
             while done < m {
                 // The last tile begins where it still has all its rows.
-                let from = done.min(m - TALL);
+                let from = done.min(m - HIGH);
                 match stands {
                     Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panel, scale, &mut tile),
                     Stands::ByColumns(step) => by_columns(k, &a[from..], step, panel, scale, &mut tile),
@@ -151,7 +163,7 @@ impl<T: Number, const WIDE: usize> Kernel for Tiles<'_, T, WIDE> {
                         (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
                     }
                 }
-                done = from + TALL;
+                done = from + HIGH;
             }
         }
     }
@@ -163,24 +175,24 @@ const FEW: usize = 4;
 /// The product where its results are few panels wide: a row of a tile is written whole, also where it ends in the next
 /// row, which is written later. To write rows of odd lengths took as long as to compute them.
 #[inline(always)]
-fn few<T: Number, const WIDE: usize>(
+fn few<T: Number, const WIDE: usize, const HIGH: usize>(
     (a, stands, b): (&[T], Stands, &[T]),
     (m, k, n): (usize, usize, usize),
     scale: T,
     out: &mut [T],
 ) {
-    let mut tiles = [[[T::ZERO; WIDE]; TALL]; FEW];
+    let mut tiles = [[[T::ZERO; WIDE]; HIGH]; FEW];
     let mut done = 0;
     while done < m {
         // The last tile begins where it still has all its rows.
-        let from = done.min(m - TALL);
+        let from = done.min(m - HIGH);
         for (panel, tile) in b.chunks_exact(k * WIDE).zip(&mut tiles) {
             match stands {
                 Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panel, scale, tile),
                 Stands::ByColumns(step) => by_columns(k, &a[from..], step, panel, scale, tile),
             }
         }
-        for row in done - from..TALL {
+        for row in done - from..HIGH {
             for (first, tile) in (0..n).step_by(WIDE).zip(&tiles) {
                 let slots = &mut out[(from + row) * n + first..];
                 match slots.first_chunk_mut::<WIDE>() {
@@ -189,7 +201,7 @@ fn few<T: Number, const WIDE: usize>(
                 }
             }
         }
-        done = from + TALL;
+        done = from + HIGH;
     }
 }
 
@@ -206,56 +218,72 @@ fn end<T: Number>(slots: &mut [T], tile: &[T]) {
 // as long (91 against 55 GFLOP/s on a Zen 3, in 32 bits).
 
 #[inline(always)]
-fn by_rows<T: Number, const WIDE: usize>(
+fn by_rows<T: Number, const WIDE: usize, const HIGH: usize>(
     k: usize,
     a: &[T],
     step: usize,
     panel: &[T],
     scale: T,
-    tile: &mut [[T; WIDE]; TALL],
+    tile: &mut [[T; WIDE]; HIGH],
 ) {
     let row = |nth: usize| a[nth * step..][..k].iter();
-    let (panel, _) = panel.as_chunks::<WIDE>();
-    let mut sums = [[T::ZERO; WIDE]; TALL];
+    let panel = panel.as_chunks::<WIDE>().0[..k].iter();
+    let mut sums = [[T::ZERO; WIDE]; HIGH];
     // Iterators side by side ask once how long they are, not at every number.
-    let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
-    for (b, (((((x0, x1), x2), x3), x4), x5)) in panel[..k].iter().zip(rows) {
-        let x = [*x0, *x1, *x2, *x3, *x4, *x5];
-        for row in 0..TALL {
-            for column in 0..WIDE {
-                sums[row][column] = x[row].times_plus(b[column], sums[row][column]);
-            }
+    if HIGH == TALL {
+        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
+        for (b, (((((x0, x1), x2), x3), x4), x5)) in panel.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3, *x4, *x5], b);
+        }
+    } else {
+        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3));
+        for (b, (((x0, x1), x2), x3)) in panel.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3], b);
         }
     }
-    for row in 0..TALL {
+    finish(&sums, scale, tile);
+}
+
+#[inline(always)]
+fn by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
+    k: usize,
+    a: &[T],
+    step: usize,
+    panel: &[T],
+    scale: T,
+    tile: &mut [[T; WIDE]; HIGH],
+) {
+    let mut sums = [[T::ZERO; WIDE]; HIGH];
+    for (l, b) in panel.as_chunks::<WIDE>().0[..k].iter().enumerate() {
+        let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
+        add_row(&mut sums, x, b);
+    }
+    finish(&sums, scale, tile);
+}
+
+#[inline(always)]
+fn add_row<T: Number, const WIDE: usize, const HIGH: usize>(
+    sums: &mut [[T; WIDE]; HIGH],
+    x: &[T],
+    b: &[T; WIDE],
+) {
+    for row in 0..HIGH {
         for column in 0..WIDE {
-            tile[row][column] = scale * sums[row][column];
+            sums[row][column] = x[row].times_plus(b[column], sums[row][column]);
         }
     }
 }
 
+/// -0 becomes 0.
 #[inline(always)]
-fn by_columns<T: Number, const WIDE: usize>(
-    k: usize,
-    a: &[T],
-    step: usize,
-    panel: &[T],
+fn finish<T: Number, const WIDE: usize, const HIGH: usize>(
+    sums: &[[T; WIDE]; HIGH],
     scale: T,
-    tile: &mut [[T; WIDE]; TALL],
+    tile: &mut [[T; WIDE]; HIGH],
 ) {
-    let (panel, _) = panel.as_chunks::<WIDE>();
-    let mut sums = [[T::ZERO; WIDE]; TALL];
-    for (l, b) in panel[..k].iter().enumerate() {
-        let Some(x) = a[l * step..].first_chunk::<TALL>() else { break };
-        for row in 0..TALL {
-            for column in 0..WIDE {
-                sums[row][column] = x[row].times_plus(b[column], sums[row][column]);
-            }
-        }
-    }
-    for row in 0..TALL {
+    for row in 0..HIGH {
         for column in 0..WIDE {
-            tile[row][column] = scale * sums[row][column];
+            tile[row][column] = scale * sums[row][column] + T::ZERO;
         }
     }
 }

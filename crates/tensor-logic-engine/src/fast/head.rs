@@ -12,7 +12,7 @@ mod tuples;
 use std::sync::Arc;
 
 pub(crate) use self::slices::{Described, Positions, Slice, join};
-pub(crate) use self::tuples::{LARGE, SHARE};
+pub(crate) use self::tuples::{MIDDLE, is_by_support};
 use crate::engine::Numbers;
 use crate::error::Result;
 use crate::fast::store::block::{Block, Dim, binary, joint};

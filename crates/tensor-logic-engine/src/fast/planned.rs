@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{Fast, Session};
 use crate::engine::{Budget, Parameters, Request};
 use crate::error::Result;
-use crate::fast::head::{LARGE, SHARE};
+use crate::fast::head::{MIDDLE, is_by_support};
 use crate::fast::store::condition::{Condition, free, scope_reads};
 use crate::fast::store::machine::{Context, Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
@@ -208,8 +208,8 @@ impl Planner<'_> {
         let worth = match (self.machine.storage, rows) {
             (Storage::Dense, _) => Some(false),
             (Storage::Sparse, _) => Some(true),
-            (Storage::Auto, Some(rows)) => Some(elements > LARGE as f64 && rows * SHARE as f64 <= elements),
-            (Storage::Auto, None) if elements <= LARGE as f64 => Some(false),
+            (Storage::Auto, Some(rows)) => Some(is_by_support(elements as usize, rows.ceil() as usize)),
+            (Storage::Auto, None) if elements <= MIDDLE as f64 => Some(false),
             (Storage::Auto, None) => None,
         };
         match worth.filter(|_| listed).or((!listed).then_some(false)) {

@@ -3,5 +3,6 @@
 //! Enter at `Machine::again`.
 
 pub(in crate::fast) mod again;
+pub(in crate::fast) mod direct;
 pub(in crate::fast) mod replay;
 pub(in crate::fast) mod stretch;

@@ -12,11 +12,20 @@ use crate::kernels::{Binary, strides, volume};
 use crate::program::{Equation, IndexFn, Place, Style, TensorId};
 use crate::value::{Const, Domain};
 
-/// Square tensors with more elements are stored by their support where that is small.
-pub(crate) const LARGE: usize = 1 << 16;
+/// Square tensors with more elements are stored by their support where that is small: of at most this share of all elements.
+const LARGE: (usize, usize) = (1 << 16, 4);
 
-/// A support is small where it has at most this share of all elements.
-pub(crate) const SHARE: usize = 4;
+/// The same with more elements than these, of a smaller share: to clear so many takes as long as a step of learning on the few
+/// that there are.
+pub(crate) const MIDDLE: usize = 1 << 10;
+const FEW: usize = 16;
+
+/// Whether a square tensor of so many elements, of which so many may be another number than 0, is stored by these.
+pub(crate) fn is_by_support(all: usize, entries: usize) -> bool {
+    [LARGE, (MIDDLE, FEW)]
+        .into_iter()
+        .any(|(least, share)| all > least && entries.saturating_mul(share) <= all)
+}
 
 impl Machine {
     /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
@@ -41,7 +50,7 @@ impl Machine {
             let worth = match self.storage {
                 Storage::Dense => false,
                 Storage::Sparse => true,
-                Storage::Auto => volume(&sizes) > LARGE && entries.saturating_mul(SHARE) <= volume(&sizes),
+                Storage::Auto => is_by_support(volume(&sizes), entries),
             };
             if !worth {
                 return Ok(None);

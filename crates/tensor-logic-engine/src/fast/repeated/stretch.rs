@@ -35,7 +35,7 @@ pub(in crate::fast) struct Stretch {
     /// What is doubted, behind them.
     suspects: Vec<(u64, Doubt)>,
     /// The tuples and the bytes of its tensors.
-    counted: (u64, u64),
+    pub(in crate::fast) counted: (u64, u64),
     /// The tuples of its relations.
     derived: Vec<(TensorId, u64)>,
     /// The stamps of what it read when it was done the last time.
@@ -137,6 +137,15 @@ impl Kept {
     pub(in crate::fast) fn keep(&mut self, stretches: Stretches) {
         self.known.insert(0, stretches);
         self.known.truncate(GOALS);
+    }
+
+    /// The one of these goals that there is, if there are no others.
+    pub(in crate::fast) fn only(&mut self, goals: &[TensorId]) -> Option<&mut Stretch> {
+        let own = self.known.iter_mut().find(|stretches| stretches.goals == goals)?;
+        match own.all.as_mut_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// The tuples of relations that stand nowhere.
