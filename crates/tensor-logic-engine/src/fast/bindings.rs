@@ -2,6 +2,7 @@
 //!
 //! Enter at `Machine::support`.
 
+pub(in crate::fast) mod matched;
 pub(in crate::fast) mod propose;
 pub(in crate::fast) mod ranges;
 pub(in crate::fast) mod support;

@@ -43,6 +43,9 @@ fn guard(random: &mut Stream) -> String {
             _ => format!("{magnitude} {sign} {most}"),
         };
     }
+    if random.below(5) == 0 {
+        return format!("{} {sign} {}", value(random), value(random));
+    }
     if random.below(3) == 0 {
         let (value, side) = (value(random), sum(random));
         return if random.below(2) == 0 {
@@ -75,12 +78,14 @@ fn program(random: &mut Stream, sizes: &[i64]) -> String {
     let (p, q) = (domain(random), domain(random));
     let guards: Vec<String> = (0..1 + random.below(2)).map(|_| guard(random)).collect();
     let guards = guards.join(", ");
-    let equation = match random.below(6) {
+    let equation = match random.below(8) {
         0 => format!("M[p] = 2 + q | {guards}"),
         1 => format!("M[p, q] = p + 3 * q | {guards}"),
         2 => format!("V[q] = q * q\nM[p] max= V[q] - p | {guards}"),
         3 => format!("M[p, q.] = softmax(p - q | {guards})"),
         4 => format!("M(p, q) <- {guards}"),
+        5 => format!("A(p) <- p % 2 == 0\nB(q) <- q % 3 != 1\nM(p, q) <- A(p), B(q), {guards}"),
+        6 => format!("M[p] = sum[q](U[q] + 1 | {guards})"),
         _ => format!("E(q) <- q % 3 != 1\nM(p) += E(q) | {guards}"),
     };
     let values = "T[p] = 0.5 m - 2 | m = (7 * p) % 23\nU[q] = m - 9 | m = (5 * q) % 40\n\

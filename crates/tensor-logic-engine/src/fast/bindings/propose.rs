@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::matched::{Equal, equal};
 use super::support::{SHARE, SMALL, Search};
 use crate::ast::Comparison;
 use crate::error::Result;
@@ -25,8 +26,9 @@ impl Machine {
         search: &mut Search<'p, '_>,
         relevant: &[IndexId],
     ) -> Result<()> {
-        let still = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
-        let mut waiting: Vec<Compared<'p>> = still.flat_map(|(condition, _)| compared(*condition)).collect();
+        let still = || search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
+        let mut waiting: Vec<Compared<'p>> =
+            still().flat_map(|(condition, _)| compared(*condition)).collect();
         let sparse = self.storage == Storage::Sparse;
         // What a value is compared with is solved for once the value is known, which costs as much as many comparisons.
         let of_values: Vec<IndexId> =
@@ -36,7 +38,18 @@ impl Machine {
             !b.is_value() || sparse || self.bindings(&own.collect::<Vec<_>>()) >= WORTH
         };
         waiting.retain(solved);
+        // Each side of at most one further index: to list more of them may be more than there are in the end.
+        let mut equal: Vec<Equal<'p>> = still().filter_map(|(condition, _)| equal(*condition)).collect();
+        equal.retain(|(a, b)| {
+            [a, b].into_iter().all(|side| {
+                let own = free(side);
+                let open: Vec<IndexId> = own.iter().copied().filter(|index| !search.bound(*index)).collect();
+                open.len() < 2 && (sparse || self.bindings(&own) >= WORTH)
+            })
+        });
+        let of_both = equal.iter().flat_map(|(a, b)| [free(a), free(b)]).flatten();
         let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), b.indices()].concat());
+        let mentioned = mentioned.chain(of_both);
         let mut open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
         if open.is_empty() {
             return Ok(());
@@ -51,7 +64,9 @@ impl Machine {
         let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
         for (nth, index) in open.iter().enumerate() {
             let proposals = self.proposals(search, &waiting, &rows, *index)?;
-            let total: usize = proposals.iter().map(|proposal| proposal.count()).sum();
+            let partners = self.partners(search, &equal, &rows, *index)?;
+            let left = |row: usize| proposals[row].left(partners.as_ref().map(|partners| partners.of(row)));
+            let total: usize = (0..rows.len).map(|row| left(row).count()).sum();
             let last = nth + 1 == open.len();
             // A mask over very many entries is described, not made.
             let share = if dense <= 1 << 28 { SHARE } else { 2 };
@@ -60,8 +75,8 @@ impl Machine {
             }
             self.reserve_rows(total, rows.columns.len() + 1)?;
             let (mut picks, mut column) = (Vec::with_capacity(total), Vec::with_capacity(total));
-            for (row, proposal) in proposals.iter().enumerate() {
-                proposal.each(|ordinal| column.push(ordinal));
+            for row in 0..rows.len {
+                left(row).each(|ordinal| column.push(ordinal));
                 picks.resize(column.len(), row as u32);
             }
             let id = self.number();
@@ -122,7 +137,12 @@ impl Machine {
     }
 
     /// What a value is at each row, where it is there.
-    fn of_rows(&mut self, value: &Expr, search: &Search<'_, '_>, rows: &Rows) -> Result<Vec<Option<f64>>> {
+    pub(in crate::fast) fn of_rows(
+        &mut self,
+        value: &Expr,
+        search: &Search<'_, '_>,
+        rows: &Rows,
+    ) -> Result<Vec<Option<f64>>> {
         let rows = Arc::new(Rows { id: self.number(), ..rows.clone() });
         let context = search.context.with_rows(Some(Arc::clone(&rows)));
         let block = self.expr(value, &context)?;
@@ -372,8 +392,42 @@ struct Proposal {
     step: i64,
 }
 
+/// What a proposal leaves of partners, if there are such.
+enum Left<'a> {
+    All(Proposal),
+    Partners(Proposal, &'a [u32]),
+}
+
+impl Left<'_> {
+    fn count(&self) -> usize {
+        match self {
+            Left::All(proposal) => proposal.count(),
+            Left::Partners(proposal, partners) => {
+                partners.iter().filter(|at| proposal.has(i64::from(**at))).count()
+            }
+        }
+    }
+
+    fn each(&self, visit: impl FnMut(u32)) {
+        match self {
+            Left::All(proposal) => proposal.each(visit),
+            Left::Partners(proposal, partners) => {
+                partners.iter().copied().filter(|at| proposal.has(i64::from(*at))).for_each(visit);
+            }
+        }
+    }
+}
+
 impl Proposal {
     const NONE: Proposal = Proposal { from: 0, to: -1, step: 1 };
+
+    fn left(self, partners: Option<&[u32]>) -> Left<'_> {
+        partners.map_or(Left::All(self), |partners| Left::Partners(self, partners))
+    }
+
+    fn has(self, ordinal: i64) -> bool {
+        (self.from..=self.to).contains(&ordinal) && (ordinal - self.from) % self.step == 0
+    }
 
     fn count(self) -> usize {
         if self.from > self.to { 0 } else { ((self.to - self.from) / self.step) as usize + 1 }

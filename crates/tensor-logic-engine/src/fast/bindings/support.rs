@@ -381,6 +381,13 @@ impl Machine {
         search: &Search<'_, '_>,
     ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
+        let pairs = left.len.saturating_mul(right.len);
+        if common.is_empty()
+            && (pairs > MANY || self.storage == Storage::Sparse)
+            && let Some((lefts, rights)) = self.joined_by_value(search, left, right)?
+        {
+            return Ok(Some(self.side_by_side((left, &lefts), (right, &rights), &common)));
+        }
         let index = self.indexed.index(right, &common);
         let found = left.find_in(&index, &common);
         let total = found.iter().map(|group| index.rows(*group).len()).sum();
@@ -396,13 +403,23 @@ impl Machine {
             rights.extend_from_slice(index.rows(*group));
             lefts.resize(rights.len(), row as u32);
         }
+        Ok(Some(self.side_by_side((left, &lefts), (right, &rights), &common)))
+    }
+
+    /// These rows of two tables, each beside one of the other.
+    fn side_by_side(
+        &mut self,
+        (left, lefts): (&Rows, &[u32]),
+        (right, rights): (&Rows, &[u32]),
+        common: &[IndexId],
+    ) -> Rows {
         let id = self.number();
-        let mut joined = left.select(&lefts, id);
-        let more = right.select_but(&rights, &common, id);
+        let mut joined = left.select(lefts, id);
+        let more = right.select_but(rights, common, id);
         joined.indices.extend(more.indices);
         joined.columns.extend(more.columns);
         joined.tags.extend(more.tags);
-        Ok(Some(joined))
+        joined
     }
 
     /// Computes indices and drops rows as far as everything needed is bound.

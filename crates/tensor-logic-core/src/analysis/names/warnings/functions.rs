@@ -23,7 +23,7 @@ pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Warn
     let Some(tensor) = names.tensors.get(&head.name.text) else { return };
     if *sign == Sign::Equal
         && (tensor.style, tensor.kind) == (Style::Round, Kind::Bool)
-        && let Some(function) = real_function(expr)
+        && let Some(function) = real_function(expr, names)
     {
         let message =
             format!("`{}` is Boolean: of `{function}(…)` only whether it is > 0 is kept", head.name.text);
@@ -76,18 +76,23 @@ fn dots(statement: &Statement, reports: &mut Vec<Warning>) {
     }
 }
 
-/// A function whose values are not 0 and 1, outside of `step`.
-fn real_function(expr: &Expr) -> Option<&str> {
+/// A function whose values are not 0 and 1, outside of `step`; a number of bindings and a mean are none, nor is what is joined
+/// of numbers.
+fn real_function<'e>(expr: &'e Expr, names: &Names) -> Option<&'e str> {
+    let within = |expr| real_function(expr, names);
     match &expr.kind {
-        ExprKind::Sum(terms) => terms.iter().find_map(|(_, term)| real_function(term)),
-        ExprKind::Product(factors) => factors.iter().find_map(|(_, factor)| real_function(factor)),
-        ExprKind::Negate(inner) => real_function(inner),
-        ExprKind::Power(base, exponent, _) => real_function(base).or_else(|| real_function(exponent)),
-        ExprKind::Group { expr, .. } => real_function(expr),
+        ExprKind::Sum(terms) => terms.iter().find_map(|(_, term)| within(term)),
+        ExprKind::Product(factors) => factors.iter().find_map(|(_, factor)| within(factor)),
+        ExprKind::Negate(inner) => within(inner),
+        ExprKind::Power(base, exponent, _) => within(base).or_else(|| within(exponent)),
+        ExprKind::Group { expr, .. } => within(expr),
         ExprKind::Call { name, arguments, .. } => match name.text.as_str() {
             "step" => None,
-            "sum" | "prod" | "avg" | "count" | "concat" => arguments.iter().find_map(real_function),
-            "max" | "min" if arguments.len() == 1 => arguments.iter().find_map(real_function),
+            "concat" => arguments.iter().find_map(within),
+            joins @ ("sum" | "prod" | "max" | "min") if arguments.len() == 1 => {
+                let numbers = arguments.iter().any(|argument| reads_numbers(argument, names));
+                arguments.iter().find_map(within).or_else(|| numbers.then_some(joins))
+            }
             other => Some(other),
         },
         ExprKind::Number(_)
@@ -95,6 +100,27 @@ fn real_function(expr: &Expr) -> Option<&str> {
         | ExprKind::Not(_)
         | ExprKind::Index(_)
         | ExprKind::Text(_) => None,
+    }
+}
+
+/// Whether an expression reads a tensor of numbers outside of a function of them.
+fn reads_numbers(expr: &Expr, names: &Names) -> bool {
+    let within = |expr| reads_numbers(expr, names);
+    match &expr.kind {
+        ExprKind::Reference(reference) => {
+            let tensor = names.tensors.get(&reference.name.text);
+            tensor.is_some_and(|tensor| tensor.kind != Kind::Bool)
+        }
+        ExprKind::Sum(terms) => terms.iter().any(|(_, term)| within(term)),
+        ExprKind::Product(factors) => factors.iter().any(|(_, factor)| within(factor)),
+        ExprKind::Negate(inner) => within(inner),
+        ExprKind::Power(base, ..) => within(base),
+        ExprKind::Group { expr, .. } => within(expr),
+        ExprKind::Call { .. }
+        | ExprKind::Number(_)
+        | ExprKind::Not(_)
+        | ExprKind::Index(_)
+        | ExprKind::Text(_) => false,
     }
 }
 

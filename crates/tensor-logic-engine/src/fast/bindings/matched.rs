@@ -1,0 +1,125 @@
+//! Guards that say that two values are equal: what has the same value is found by it, not pair by pair.
+//!
+//! Enter at [`Machine::partners`], for the rows of a table, and at [`Machine::joined_by_value`], for two tables that share no
+//! index.
+
+use std::collections::HashMap;
+
+use super::support::Search;
+use crate::ast::Comparison;
+use crate::error::Result;
+use crate::fast::store::condition::{Condition, free};
+use crate::fast::store::machine::Machine;
+use crate::fast::store::rows::Rows;
+use crate::program::{Expr, Guard, IndexId};
+
+/// Two values that must be equal.
+pub(in crate::fast) type Equal<'p> = (&'p Expr, &'p Expr);
+
+/// The values that a guard wants to be equal, where each hangs on indices that the other does not hang on.
+pub(in crate::fast) fn equal(condition: Condition<'_>) -> Option<Equal<'_>> {
+    let Condition::Guard(Guard::Compare(Comparison::Equal, a, b)) = condition else { return None };
+    let (own, other) = (free(a), free(b));
+    let apart = !own.is_empty() && !other.is_empty() && !own.iter().any(|index| other.contains(index));
+    apart.then_some((a, b))
+}
+
+/// What stands at places, by its value.
+pub(in crate::fast) struct ByValue {
+    /// The places of each value one behind the other, in order.
+    places: Vec<u32>,
+    /// By the bits of a value where they begin and end.
+    of: HashMap<u64, (usize, usize)>,
+}
+
+/// The bits of a value, by which it is found; none for what is equal to nothing.
+fn bits(value: f64) -> Option<u64> {
+    // -0 is equal to 0.
+    (!value.is_nan()).then(|| (value + 0.0).to_bits())
+}
+
+impl ByValue {
+    fn new(values: &[Option<f64>]) -> ByValue {
+        let known = values.iter().zip(0..).filter_map(|(value, at)| Some((bits((*value)?)?, at)));
+        let mut known: Vec<(u64, u32)> = known.collect();
+        known.sort_unstable();
+        let mut of: HashMap<u64, (usize, usize)> = HashMap::new();
+        for (at, (bits, _)) in known.iter().enumerate() {
+            of.entry(*bits).or_insert((at, at)).1 = at + 1;
+        }
+        ByValue { places: known.into_iter().map(|(_, at)| at).collect(), of }
+    }
+
+    fn of(&self, value: Option<f64>) -> &[u32] {
+        let range = value.and_then(bits).and_then(|bits| self.of.get(&bits));
+        range.map_or(&[], |(from, to)| &self.places[*from..*to])
+    }
+}
+
+/// For each row of a table the ordinals of an index that may be its partners, ascending.
+pub(in crate::fast) struct Partners {
+    ordinals: ByValue,
+    wanted: Vec<Option<f64>>,
+}
+
+impl Partners {
+    /// Those of a row.
+    pub(in crate::fast) fn of(&self, row: usize) -> &[u32] {
+        self.ordinals.of(self.wanted[row])
+    }
+}
+
+impl Machine {
+    /// The ordinals of an index at which one of two values is what the other is at a row, if the guards say so of anything; each
+    /// value is asked for once at each place.
+    pub(in crate::fast) fn partners(
+        &mut self,
+        search: &Search<'_, '_>,
+        equal: &[Equal<'_>],
+        rows: &Rows,
+        index: IndexId,
+    ) -> Result<Option<Partners>> {
+        let known = |other: &IndexId| rows.binds(*other) || search.context.fixed(*other).is_some();
+        let alone = |other: &IndexId| *other == index || search.context.fixed(*other).is_some();
+        let turned = equal.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+        let mut found = turned.filter(|(a, b)| {
+            let own = free(b);
+            free(a).iter().all(known) && own.contains(&index) && own.iter().all(alone)
+        });
+        let Some((a, b)) = found.next() else { return Ok(None) };
+        self.reserve_rows(self.size(index), 1)?;
+        let (id, size) = (self.number(), self.size(index) as u32);
+        let every = Rows::unit().select(&vec![0; size as usize], id).with(index, (0..size).collect(), id);
+        let ordinals = ByValue::new(&self.of_rows(b, search, &every)?);
+        Ok(Some(Partners { ordinals, wanted: self.of_rows(a, search, rows)? }))
+    }
+
+    /// The rows of two tables without a common index, by their numbers, that a guard leaves which wants a value of one to be a
+    /// value of the other; `None`, if there is no such guard.
+    pub(in crate::fast) fn joined_by_value(
+        &mut self,
+        search: &Search<'_, '_>,
+        left: &Rows,
+        right: &Rows,
+    ) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
+        let of = |indices: &[IndexId], table: &Rows| {
+            let fixed = |index: &IndexId| search.context.fixed(*index).is_some();
+            indices.iter().all(|index| table.binds(*index) || fixed(index))
+                && indices.iter().any(|index| table.binds(*index))
+        };
+        let open = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
+        let turned = open.filter_map(|(condition, _)| equal(*condition)).flat_map(|(a, b)| [(a, b), (b, a)]);
+        let found = turned.into_iter().find(|(a, b)| of(&free(a), left) && of(&free(b), right));
+        let Some((a, b)) = found else { return Ok(None) };
+        let others = ByValue::new(&self.of_rows(b, search, right)?);
+        let wanted = self.of_rows(a, search, left)?;
+        let total: usize = wanted.iter().map(|value| others.of(*value).len()).sum();
+        self.reserve_rows(total, left.columns.len() + right.columns.len())?;
+        let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
+        for (row, value) in wanted.iter().enumerate() {
+            rights.extend_from_slice(others.of(*value));
+            lefts.resize(rights.len(), row as u32);
+        }
+        Ok(Some((lefts, rights)))
+    }
+}
