@@ -379,7 +379,7 @@ impl Session {
             self.made.fill(None);
             self.restless.clear();
         }
-        if self.done_directly(request, goals)? {
+        if self.done_directly(request, goals, given)? {
             return Ok(true);
         }
         let program = Arc::clone(&self.machine.program);
