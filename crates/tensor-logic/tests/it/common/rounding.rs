@@ -328,6 +328,12 @@ fn of_tuples(found: &Tuples, wanted: &Tuples, samples: &[&Value], near: f64) -> 
         match (found.get(tuple), wanted.get(tuple)) {
             (Some(found), Some(wanted)) => number(*found, *wanted, &own, near),
             (None, _) if own.len() < samples.len() => open,
+            // What 32 bits hold as 0 only has no tuple there.
+            (None, Some(wanted))
+                if near > f64::from(f32::EPSILON) && wanted.abs() < f64::from(f32::from_bits(1)) =>
+            {
+                Judged::Near
+            }
             (Some(found), None) => match own.split_first() {
                 Some((first, rest)) => open.and(number(*found, *first, rest, near)),
                 None => Judged::Differs,
