@@ -296,7 +296,13 @@ impl<'p> Printer<'p> {
         stands: Stands,
     ) -> (bool, Piece, Vec<String>) {
         let inside = used(Some(&term.body), &term.when);
+        let asked = operation;
         let operation = operation.filter(|operation| self.can_bind(term, *operation, stands));
+        if (asked, operation) == (Some(Operation::Sum), None)
+            && let Some(times) = self.repeated(term, &inside)
+        {
+            return self.term(&times, operation, stands);
+        }
         let computed = |guard: &Guard| matches!(guard, Guard::Bind(..));
         let stays = operation.is_none() || term.when.guards.iter().any(computed);
         let guarded = used(None, &term.when);
@@ -325,6 +331,20 @@ impl<'p> Printer<'p> {
         let mut guards = if stays { self.when(&term.when) } else { Vec::new() };
         guards.extend(self.idle(&implicit, term, stands));
         (minus, piece, guards)
+    }
+
+    /// The term without the indices that it is summed over and says nothing of, as many times: in a guard behind it they would be
+    /// asked for once.
+    fn repeated(&self, term: &Term, inside: &BTreeSet<IndexId>) -> Option<Term> {
+        let size = |index: &IndexId| match &self.program.indices.get(index.0 as usize)?.range {
+            Range::Domain(domain) if !inside.contains(index) => Some(domain.len()),
+            _ => None,
+        };
+        let (idle, over): (Vec<IndexId>, Vec<IndexId>) =
+            term.over.iter().partition(|index| size(index).is_some());
+        let times: f64 = idle.iter().filter_map(size).map(|size| size as f64).product();
+        let body = Expr::Product(vec![Expr::Number(times), term.body.clone()]);
+        (!idle.is_empty()).then(|| Term { over, body, ..term.clone() })
     }
 
     /// Whether guards can bind what the term binds of the left side, where it must.

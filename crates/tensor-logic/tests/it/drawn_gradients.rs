@@ -549,6 +549,19 @@ fn what_is_counted_is_counted_when_printed() {
     }
 }
 
+/// An index that a term is summed over and says nothing of makes it as many times; in a guard behind the term it made it once.
+#[test]
+fn what_a_term_says_nothing_of_makes_it_as_often_when_printed() {
+    let text = "y : {Bob}\ni, j, m : 3\nA ~ [[4, 1, 3], [0.5, 0.5, 0], [4, 0.5, 0.25]]\nB = [0.5, 1, 2]\n\
+                R(Bob, Ann) = -0\nS(0)\nT(Bob)\nQ(y, x, i) avg= not R(y, x) \
+                sign(R(y, x) - A[0, i] T(x) A[m, k] - B[k] R(w, x)) step(S(k)) + (i + 1)^2 A[j, i] 0.25\n\
+                Loss = sin(Q(q0, q1, q2))\nLoss?";
+    for storage in STORAGES {
+        let found = outcome(text, storage);
+        assert!(matches!(found, Outcome::Same), "{found:?}");
+    }
+}
+
 /// The slope of a power is guarded by its exponent, a value that looks like an index expression.
 #[test]
 fn exponents_made_of_indices_are_printed_as_values() {
