@@ -65,6 +65,13 @@ pub(super) fn of<'a>(statement: &'a Statement, names: &'a Names) -> (Vec<Scope<'
     }
 }
 
+/// The scope of the literals that are asked for.
+pub(super) fn of_literals<'a>(span: Span, literals: &'a [Literal], names: &'a Names) -> Scope<'a> {
+    let mut scope = Scope { span, ..Scope::default() };
+    literals.iter().for_each(|literal| Builder { names }.literal(literal, &mut scope));
+    scope
+}
+
 /// The indices that occur in the arguments or guards of a call, those of explicit scopes inside
 /// left out.
 pub(super) fn argument_indices<'a>(call: &'a Expr, names: &'a Names) -> Vec<&'a str> {

@@ -5,23 +5,31 @@
 
 use std::collections::HashMap;
 
-use super::support::Search;
+use super::support::{MANY, Search};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::fast::store::condition::{Condition, free};
-use crate::fast::store::machine::Machine;
+use crate::fast::store::machine::{Machine, Storage};
 use crate::fast::store::rows::Rows;
 use crate::program::{Expr, Guard, IndexId};
 
-/// Two values that must be equal.
-pub(in crate::fast) type Equal<'p> = (&'p Expr, &'p Expr);
+/// Two values that must be equal, as the condition at a position says.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::fast) struct Equal<'p> {
+    pub(in crate::fast) at: usize,
+    pub(in crate::fast) sides: [&'p Expr; 2],
+}
 
-/// The values that a guard wants to be equal, where each hangs on indices that the other does not hang on.
-pub(in crate::fast) fn equal(condition: Condition<'_>) -> Option<Equal<'_>> {
-    let Condition::Guard(Guard::Compare(Comparison::Equal, a, b)) = condition else { return None };
-    let (own, other) = (free(a), free(b));
-    let apart = !own.is_empty() && !other.is_empty() && !own.iter().any(|index| other.contains(index));
-    apart.then_some((a, b))
+/// The values that open guards want to be equal, where each hangs on indices that the other does not hang on.
+pub(in crate::fast) fn equal<'p>(search: &Search<'p, '_>) -> Vec<Equal<'p>> {
+    let open = search.conditions.iter().zip(&search.done).enumerate().filter(|(_, (_, done))| !**done);
+    let found = open.filter_map(|(at, (condition, _))| {
+        let Condition::Guard(Guard::Compare(Comparison::Equal, a, b)) = *condition else { return None };
+        let (own, other) = (free(a), free(b));
+        let apart = !own.is_empty() && !other.is_empty() && !own.iter().any(|index| other.contains(index));
+        apart.then_some(Equal { at, sides: [a, b] })
+    });
+    found.collect()
 }
 
 /// What stands at places, by its value.
@@ -58,6 +66,8 @@ impl ByValue {
 
 /// For each row of a table the ordinals of an index that may be its partners, ascending.
 pub(in crate::fast) struct Partners {
+    /// The guard that says so.
+    pub(in crate::fast) at: usize,
     ordinals: ByValue,
     wanted: Vec<Option<f64>>,
 }
@@ -81,45 +91,63 @@ impl Machine {
     ) -> Result<Option<Partners>> {
         let known = |other: &IndexId| rows.binds(*other) || search.context.fixed(*other).is_some();
         let alone = |other: &IndexId| *other == index || search.context.fixed(*other).is_some();
-        let turned = equal.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
-        let mut found = turned.filter(|(a, b)| {
+        let mut found = equal.iter().flat_map(turned).filter(|(_, a, b)| {
             let own = free(b);
             free(a).iter().all(known) && own.contains(&index) && own.iter().all(alone)
         });
-        let Some((a, b)) = found.next() else { return Ok(None) };
+        let Some((at, a, b)) = found.next() else { return Ok(None) };
         self.reserve_rows(self.size(index), 1)?;
         let (id, size) = (self.number(), self.size(index) as u32);
         let every = Rows::unit().select(&vec![0; size as usize], id).with(index, (0..size).collect(), id);
         let ordinals = ByValue::new(&self.of_rows(b, search, &every)?);
-        Ok(Some(Partners { ordinals, wanted: self.of_rows(a, search, rows)? }))
+        Ok(Some(Partners { at, ordinals, wanted: self.of_rows(a, search, rows)? }))
     }
 
-    /// The rows of two tables without a common index, by their numbers, that a guard leaves which wants a value of one to be a
-    /// value of the other; `None`, if there is no such guard.
+    /// The rows of two tables without a common index that a guard leaves which wants a value of one to be a value of the other,
+    /// and that guard; `None`, if there is none, or it leaves many pairs of which what is still to be joined or compared may leave
+    /// few.
     pub(in crate::fast) fn joined_by_value(
         &mut self,
         search: &Search<'_, '_>,
         left: &Rows,
         right: &Rows,
-    ) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
+        last: bool,
+    ) -> Result<Option<(Rows, usize)>> {
+        let pairs = left.len.saturating_mul(right.len);
+        let common = right.indices.iter().any(|index| left.binds(*index));
+        if common || (pairs <= MANY && self.storage != Storage::Sparse) {
+            return Ok(None);
+        }
         let of = |indices: &[IndexId], table: &Rows| {
             let fixed = |index: &IndexId| search.context.fixed(*index).is_some();
             indices.iter().all(|index| table.binds(*index) || fixed(index))
                 && indices.iter().any(|index| table.binds(*index))
         };
-        let open = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
-        let turned = open.filter_map(|(condition, _)| equal(*condition)).flat_map(|(a, b)| [(a, b), (b, a)]);
-        let found = turned.into_iter().find(|(a, b)| of(&free(a), left) && of(&free(b), right));
-        let Some((a, b)) = found else { return Ok(None) };
+        let equal = equal(search);
+        let mut found = equal.iter().flat_map(turned);
+        let Some((at, a, b)) = found.find(|(_, a, b)| of(&free(a), left) && of(&free(b), right)) else {
+            return Ok(None);
+        };
         let others = ByValue::new(&self.of_rows(b, search, right)?);
         let wanted = self.of_rows(a, search, left)?;
-        let total: usize = wanted.iter().map(|value| others.of(*value).len()).sum();
-        self.reserve_rows(total, left.columns.len() + right.columns.len())?;
+        let total = wanted.iter().map(|value| others.of(*value).len()).fold(0, usize::saturating_add);
+        let many = total > MANY && total / 4 > left.len + right.len;
+        if many && (!last || search.relates(left, right)) {
+            return Ok(None);
+        }
+        // Beside the rows stand their numbers.
+        self.reserve_rows(total, left.columns.len() + right.columns.len() + 2)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (row, value) in wanted.iter().enumerate() {
             rights.extend_from_slice(others.of(*value));
             lefts.resize(rights.len(), row as u32);
         }
-        Ok(Some((lefts, rights)))
+        Ok(Some((self.side_by_side((left, &lefts), (right, &rights), &[]), at)))
     }
+}
+
+/// Both ways round, with the position of the guard.
+fn turned<'p>(equal: &Equal<'p>) -> [(usize, &'p Expr, &'p Expr); 2] {
+    let Equal { at, sides: [a, b] } = *equal;
+    [(at, a, b), (at, b, a)]
 }

@@ -16,6 +16,9 @@ use crate::linear::linear;
 use crate::program::{Expr, Guard, IndexFn, IndexId};
 use crate::value::{Const, Domain};
 
+/// So many pairs are compared in the time in which one is listed.
+const COMPARED: usize = 16;
+
 /// A value is found for a row where it decides about as many values of an index.
 const WORTH: usize = 64;
 
@@ -39,15 +42,15 @@ impl Machine {
         };
         waiting.retain(solved);
         // Each side of at most one further index: to list more of them may be more than there are in the end.
-        let mut equal: Vec<Equal<'p>> = still().filter_map(|(condition, _)| equal(*condition)).collect();
-        equal.retain(|(a, b)| {
-            [a, b].into_iter().all(|side| {
+        let mut equal: Vec<Equal<'p>> = equal(search);
+        equal.retain(|equal| {
+            equal.sides.into_iter().all(|side| {
                 let own = free(side);
                 let open: Vec<IndexId> = own.iter().copied().filter(|index| !search.bound(*index)).collect();
                 open.len() < 2 && (sparse || self.bindings(&own) >= WORTH)
             })
         });
-        let of_both = equal.iter().flat_map(|(a, b)| [free(a), free(b)]).flatten();
+        let of_both = equal.iter().flat_map(|equal| equal.sides.map(free)).flatten();
         let mentioned = waiting.iter().flat_map(|(_, a, b)| [indices_of(a), b.indices()].concat());
         let mentioned = mentioned.chain(of_both);
         let mut open = distinct(mentioned.filter(|index| !search.bound(*index)).collect());
@@ -62,18 +65,24 @@ impl Machine {
         }
         open.sort_by_key(|index| !of_values.contains(index));
         let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
+        let mut settled = Vec::new();
         for (nth, index) in open.iter().enumerate() {
             let proposals = self.proposals(search, &waiting, &rows, *index)?;
             let partners = self.partners(search, &equal, &rows, *index)?;
             let left = |row: usize| proposals[row].left(partners.as_ref().map(|partners| partners.of(row)));
             let total: usize = (0..rows.len).map(|row| left(row).count()).sum();
             let last = nth + 1 == open.len();
-            // A mask over very many entries is described, not made.
-            let share = if dense <= 1 << 28 { SHARE } else { 2 };
+            settled.extend(partners.as_ref().map(|partners| partners.at));
+            // A mask over very many entries is described, not made; to list a pair takes as long as to compare many values.
+            let share = match &partners {
+                Some(_) => COMPARED,
+                None if dense <= 1 << 28 => SHARE,
+                None => 2,
+            };
             if last && !sparse && total.saturating_mul(share) > dense {
                 return Ok(());
             }
-            self.reserve_rows(total, rows.columns.len() + 1)?;
+            self.reserve_rows(total, rows.columns.len() + 2)?;
             let (mut picks, mut column) = (Vec::with_capacity(total), Vec::with_capacity(total));
             for row in 0..rows.len {
                 left(row).each(|ordinal| column.push(ordinal));
@@ -84,6 +93,7 @@ impl Machine {
             self.note_found(&mut search.steps, Found::Listed(*index, total));
         }
         search.rows = Some(rows);
+        settled.into_iter().for_each(|at| search.done[at] = true);
         self.settle_ready(search)
     }
 
@@ -400,21 +410,35 @@ enum Left<'a> {
 
 impl Left<'_> {
     fn count(&self) -> usize {
+        let mut count = 0;
         match self {
-            Left::All(proposal) => proposal.count(),
+            Left::All(proposal) => count = proposal.count(),
+            Left::Partners(Proposal { step: 1, .. }, partners) => count = self.within(partners).len(),
+            Left::Partners(..) => self.each(|_| count += 1),
+        }
+        count
+    }
+
+    fn each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Left::All(proposal) => proposal.each(visit),
             Left::Partners(proposal, partners) => {
-                partners.iter().filter(|at| proposal.has(i64::from(**at))).count()
+                let partners = self.within(partners);
+                if proposal.count() < partners.len() / 8 {
+                    let there = |at: &u32| partners.binary_search(at).is_ok();
+                    return proposal.each(|at| [at].iter().copied().filter(there).for_each(&mut visit));
+                }
+                partners.iter().copied().filter(|at| proposal.has(i64::from(*at))).for_each(visit);
             }
         }
     }
 
-    fn each(&self, visit: impl FnMut(u32)) {
-        match self {
-            Left::All(proposal) => proposal.each(visit),
-            Left::Partners(proposal, partners) => {
-                partners.iter().copied().filter(|at| proposal.has(i64::from(*at))).for_each(visit);
-            }
-        }
+    /// The partners from the first proposed ordinal to the last.
+    fn within<'p>(&self, partners: &'p [u32]) -> &'p [u32] {
+        let (Left::All(proposal) | Left::Partners(proposal, _)) = self;
+        let from = partners.partition_point(|at| i64::from(*at) < proposal.from);
+        let to = partners.partition_point(|at| i64::from(*at) <= proposal.to);
+        partners.get(from..to).unwrap_or(&[])
     }
 }
 

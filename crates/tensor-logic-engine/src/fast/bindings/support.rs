@@ -24,7 +24,7 @@ use crate::value::{Const, Domain};
 /// Below this many bindings everything is dense.
 pub(in crate::fast) const SMALL: usize = 1024;
 /// A join of two tables has more rows than this before all are joined together.
-const MANY: usize = 1 << 14;
+pub(in crate::fast) const MANY: usize = 1 << 14;
 /// A table is taken where it has at most this share of all bindings.
 pub(in crate::fast) const SHARE: usize = 4;
 
@@ -44,7 +44,7 @@ pub(in crate::fast) struct Search<'p, 'c> {
 
 impl Search<'_, '_> {
     /// Whether a comparison that may leave few pairs is still to be asked of indices of two tables.
-    fn relates(&self, left: &Rows, right: &Rows) -> bool {
+    pub(in crate::fast) fn relates(&self, left: &Rows, right: &Rows) -> bool {
         self.conditions.iter().zip(&self.done).filter(|(_, done)| !**done).any(|(condition, _)| {
             let Some((sign, a, b)) = comparison(*condition) else { return false };
             if sign == Comparison::NotEqual {
@@ -203,7 +203,15 @@ impl Machine {
             };
             let best = (0..tables.len()).min_by_key(|at| cost(&tables[*at].1)).unwrap_or(0);
             let left = search.rows.take().unwrap_or_else(Rows::unit);
-            let joined = match self.join(&left, &tables[best].1, &tables, search)? {
+            let by_value = self.joined_by_value(search, &left, &tables[best].1, tables.len() == 1)?;
+            let joined = match by_value {
+                Some((joined, at)) => {
+                    search.done[at] = true;
+                    Some(joined)
+                }
+                None => self.join(&left, &tables[best].1, &tables, search)?,
+            };
+            let joined = match joined {
                 Some(joined) => {
                     let (at, _) = tables.remove(best);
                     search.done[at] = true;
@@ -381,13 +389,6 @@ impl Machine {
         search: &Search<'_, '_>,
     ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
-        let pairs = left.len.saturating_mul(right.len);
-        if common.is_empty()
-            && (pairs > MANY || self.storage == Storage::Sparse)
-            && let Some((lefts, rights)) = self.joined_by_value(search, left, right)?
-        {
-            return Ok(Some(self.side_by_side((left, &lefts), (right, &rights), &common)));
-        }
         let index = self.indexed.index(right, &common);
         let found = left.find_in(&index, &common);
         let total = found.iter().map(|group| index.rows(*group).len()).sum();
@@ -407,7 +408,7 @@ impl Machine {
     }
 
     /// These rows of two tables, each beside one of the other.
-    fn side_by_side(
+    pub(in crate::fast) fn side_by_side(
         &mut self,
         (left, lefts): (&Rows, &[u32]),
         (right, rights): (&Rows, &[u32]),

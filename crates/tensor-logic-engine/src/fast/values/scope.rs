@@ -136,6 +136,21 @@ fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
     }
 }
 
+/// What is divided by a number as a whole, and that number, if its inverse is not exact.
+fn divided(expr: &Expr) -> Option<(&Expr, f64)> {
+    match expr {
+        Expr::Terms(parts) if parts.len() == 1 => divided(&parts[0]),
+        Expr::Quotient(a, b) if Slope::of(expr).is_none() => match **b {
+            Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => {
+                let is_power_of_2 = divisor.to_bits() << 12 == 0;
+                (!is_power_of_2).then_some((a, divisor))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Constants that are multiplied before they meet the data.
 const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
 
@@ -285,8 +300,22 @@ impl Machine {
         Ok(Folded { rows: Some(grouped), block, zero: false })
     }
 
-    /// A sum of products.
+    /// A sum of products, divided by a number behind it: to multiply by its inverse would round twice, 3 / 10 to 0.30000000000000004.
     fn sum(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rest: &[Condition<'_>],
+        inner: &Context,
+    ) -> Result<Folded> {
+        let Some((body, divisor)) = divided(scope.body) else {
+            return self.sum_of_products(scope, support, rest, inner);
+        };
+        let folded = self.sum_of_products(&Scope { body, ..scope.clone() }, support, rest, inner)?;
+        Ok(Folded { block: folded.block.with(Binary::Divide, divisor), ..folded })
+    }
+
+    fn sum_of_products(
         &mut self,
         scope: &Scope<'_>,
         support: &Support,

@@ -93,6 +93,10 @@ fn real_function<'e>(expr: &'e Expr, names: &Names) -> Option<&'e str> {
                 let numbers = arguments.iter().any(|argument| reads_numbers(argument, names));
                 arguments.iter().find_map(within).or_else(|| numbers.then_some(joins))
             }
+            // The larger or the smaller of truths is one.
+            "max" | "min" if !arguments.iter().any(|argument| reads_numbers(argument, names)) => {
+                arguments.iter().find_map(within)
+            }
             other => Some(other),
         },
         ExprKind::Number(_)
@@ -116,11 +120,8 @@ fn reads_numbers(expr: &Expr, names: &Names) -> bool {
         ExprKind::Negate(inner) => within(inner),
         ExprKind::Power(base, ..) => within(base),
         ExprKind::Group { expr, .. } => within(expr),
-        ExprKind::Call { .. }
-        | ExprKind::Number(_)
-        | ExprKind::Not(_)
-        | ExprKind::Index(_)
-        | ExprKind::Text(_) => false,
+        ExprKind::Index(_) => true,
+        ExprKind::Call { .. } | ExprKind::Number(_) | ExprKind::Not(_) | ExprKind::Text(_) => false,
     }
 }
 

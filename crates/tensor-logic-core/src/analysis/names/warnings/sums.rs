@@ -45,7 +45,10 @@ struct Combined {
 
 /// Checks the groups of a statement.
 pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Warning>) {
-    let (terms, left) = scopes::of(statement, names);
+    let (mut terms, left) = scopes::of(statement, names);
+    if let StatementKind::Query { goal: Goal::Literals(literals), .. } = &statement.kind {
+        terms.push(scopes::of_literals(statement.span, literals, names));
+    }
     let mut sums = Vec::new();
     for term in &terms {
         term.bind(&left, &mut |scope, index, occurrences| {
