@@ -148,6 +148,7 @@ impl Console {
             return vec![complaint(format!("no statement defines `{name}`"))];
         }
         self.statements = kept;
+        self.notebook.forget(name);
         self.notebook.set_text(self.statements.join("\n"));
         // What is left may be no program: the next statement then says so.
         Vec::new()

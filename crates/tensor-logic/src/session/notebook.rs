@@ -124,6 +124,11 @@ impl Notebook {
         self.text = text.into();
     }
 
+    /// Forgets what was learned of a tensor: it starts anew.
+    pub fn forget(&mut self, name: &str) {
+        self.learned.remove(name);
+    }
+
     /// Gives a tensor its elements, in place of those that the text gives it. A parameter starts
     /// with them.
     pub fn set(&mut self, name: &str, array: impl Into<Array>) {

@@ -52,6 +52,18 @@ fn statements_stay_and_queries_answer() {
     assert_eq!(said.len(), 1 + 6, "{said:?}");
 }
 
+/// A parameter that is dropped starts anew; until then it is what was learned.
+#[test]
+fn what_was_learned_of_a_name_is_dropped_with_it() {
+    let mut console = console();
+    let learn = "Loss? @minimize(opt=sgd, lr=0.5, steps=1)";
+    talk(&mut console, &["W ~ 0", "Loss = (W - 3)^2", learn]);
+    assert_eq!(talk(&mut console, &["W?"]), ["W?\n  3.0"]);
+    assert_eq!(talk(&mut console, &[":drop W", "W ~ 5", "W?"]), ["W?\n  5.0"]);
+    talk(&mut console, &[learn]);
+    assert_eq!(talk(&mut console, &["W?"]), ["W?\n  3.0"]);
+}
+
 /// What an interrupt clears is gone, and directives are forgotten by their names.
 #[test]
 fn lines_are_cleared_and_directives_forgotten() {

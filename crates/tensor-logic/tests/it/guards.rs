@@ -147,6 +147,27 @@ fn pairs_that_are_few_take_little_memory() {
     }
 }
 
+/// Two relations that a guard joins by a value that many have, and another one by their indices.
+#[test]
+fn values_that_many_have_do_not_join_before_what_few_have() {
+    let budget = Budget { tuples: 100_000, bytes: 8 << 20 };
+    let parameters = Parameters::new();
+    let facts =
+        |name: &str| (0..3000).map(|at| format!("{name}({at}) = {}\n", 1 + at % 2)).collect::<String>();
+    for (guards, pairs) in [("A(p) == B(q), p == q + 2", 2998), ("p == q + 1, A(p) == B(q)", 0)] {
+        let text = format!(
+            "{}{}S(p, q) <- A(p), B(q), {guards}\nN = count[p, q](S(p, q))\n",
+            facts("A"),
+            facts("B")
+        );
+        let program = analysed(&text).unwrap();
+        let request = Request { program: &program, parameters: &parameters, budget };
+        let goal = TensorId(program.tensors.iter().position(|tensor| tensor.name == "N").unwrap() as u32);
+        let found = Auto::new(Box::<Fast>::default()).values(&request, &[goal]).unwrap();
+        assert_eq!(found[0].doubles()[0], f64::from(pairs), "{guards}");
+    }
+}
+
 /// The pairs of 2,000 by 2,000 would be 32 MB: they are folded as they are compared.
 #[test]
 fn comparisons_that_are_folded_take_no_room() {
