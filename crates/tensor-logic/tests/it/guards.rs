@@ -154,7 +154,12 @@ fn values_that_many_have_do_not_join_before_what_few_have() {
     let parameters = Parameters::new();
     let facts =
         |name: &str| (0..3000).map(|at| format!("{name}({at}) = {}\n", 1 + at % 2)).collect::<String>();
-    for (guards, pairs) in [("A(p) == B(q), p == q + 2", 2998), ("p == q + 1, A(p) == B(q)", 0)] {
+    for (guards, pairs) in [
+        ("A(p) == B(q), p == q + 2", 2998),
+        ("p == q + 1, A(p) == B(q)", 0),
+        ("A(p) == B(q), q < 3", 4500),
+        ("p / 1500 != q / 1500, 3 > q, A(p) < B(q)", 750),
+    ] {
         let text = format!(
             "{}{}S(p, q) <- A(p), B(q), {guards}\nN = count[p, q](S(p, q))\n",
             facts("A"),

@@ -195,6 +195,11 @@ impl Machine {
     fn search<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
         let mut tables = self.generators(search, relevant)?;
         self.settle_ready(search)?;
+        if tables.len() > 1 {
+            for (_, table) in &mut tables {
+                self.selected(search, table)?;
+            }
+        }
         while !tables.is_empty() {
             let bound = |table: &Rows| table.indices.iter().filter(|index| search.bound(**index)).count();
             let cost = |table: &Rows| {
@@ -243,6 +248,25 @@ impl Machine {
         }
         if self.storage != Storage::Dense {
             self.propose(search, relevant)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves of a table that is to be joined what comparisons of its own indices admit, which are not asked again.
+    fn selected(&mut self, search: &mut Search<'_, '_>, table: &mut Arc<Rows>) -> Result<()> {
+        for at in 0..search.conditions.len() {
+            let condition = search.conditions[at];
+            if search.done[at] || comparison(condition).is_none() {
+                continue;
+            }
+            let indices = condition.indices();
+            let own = |index: &IndexId| table.binds(*index);
+            let fixed = |index: &IndexId| search.context.fixed(*index).is_some();
+            if indices.iter().any(own) && indices.iter().all(|index| own(index) || fixed(index)) {
+                let left = self.holding(search, condition, Rows::clone(table))?;
+                *table = Arc::new(left);
+                search.done[at] = true;
+            }
         }
         Ok(())
     }
@@ -482,19 +506,24 @@ impl Machine {
     /// Drops the rows for which a condition fails.
     fn filter(&mut self, search: &mut Search<'_, '_>, condition: Condition<'_>) -> Result<()> {
         let Some(rows) = search.rows.take() else { return Ok(()) };
+        search.rows = Some(self.holding(search, condition, rows)?);
+        Ok(())
+    }
+
+    /// The rows for which a condition holds.
+    fn holding(&mut self, search: &Search<'_, '_>, condition: Condition<'_>, rows: Rows) -> Result<Rows> {
         let id = self.number();
         let rows = Arc::new(Rows { id, ..rows });
         let context = search.context.with_rows(Some(Arc::clone(&rows)));
         let block = self.condition(condition, &context)?;
-        search.rows = Some(match self.presence(&block, &[Dim::ROWS], &[rows.len]) {
+        Ok(match self.presence(&block, &[Dim::ROWS], &[rows.len]) {
             None => Rows::clone(&rows),
             Some(present) => {
                 let kept: Vec<u32> = (0..rows.len as u32).filter(|row| present[*row as usize]).collect();
                 let id = self.number();
                 rows.select(&kept, id)
             }
-        });
-        Ok(())
+        })
     }
 
     /// Adds an index with all its values to every row.
