@@ -29,9 +29,8 @@ impl Machine {
         search: &mut Search<'p, '_>,
         relevant: &[IndexId],
     ) -> Result<()> {
-        let still = || search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
-        let mut waiting: Vec<Compared<'p>> =
-            still().flat_map(|(condition, _)| compared(*condition)).collect();
+        let still = search.conditions.iter().zip(&search.done).filter(|(_, done)| !**done);
+        let mut waiting: Vec<Compared<'p>> = still.flat_map(|(condition, _)| compared(*condition)).collect();
         let sparse = self.storage == Storage::Sparse;
         // What a value is compared with is solved for once the value is known, which costs as much as many comparisons.
         let of_values: Vec<IndexId> =
@@ -70,7 +69,7 @@ impl Machine {
             let proposals = self.proposals(search, &waiting, &rows, *index)?;
             let partners = self.partners(search, &equal, &rows, *index)?;
             let left = |row: usize| proposals[row].left(partners.as_ref().map(|partners| partners.of(row)));
-            let total: usize = (0..rows.len).map(|row| left(row).count()).sum();
+            let total = (0..rows.len).map(|row| left(row).count()).fold(0, usize::saturating_add);
             let last = nth + 1 == open.len();
             settled.extend(partners.as_ref().map(|partners| partners.at));
             // A mask over very many entries is described, not made; to list a pair takes as long as to compare many values.
@@ -425,8 +424,11 @@ impl Left<'_> {
             Left::Partners(proposal, partners) => {
                 let partners = self.within(partners);
                 if proposal.count() < partners.len() / 8 {
-                    let there = |at: &u32| partners.binary_search(at).is_ok();
-                    return proposal.each(|at| [at].iter().copied().filter(there).for_each(&mut visit));
+                    return proposal.each(|at| {
+                        if partners.binary_search(&at).is_ok() {
+                            visit(at);
+                        }
+                    });
                 }
                 partners.iter().copied().filter(|at| proposal.has(i64::from(*at))).for_each(visit);
             }

@@ -99,55 +99,73 @@ impl Factor<'_> {
     }
 }
 
-/// Takes a product apart; returns its constant. Numbers beyond what a double holds with ease stay
+/// The constants of a product. What is divided by is kept apart where its inverse is not exact: multiplied by that, 3 / 10 would be
+/// rounded twice, to 0.30000000000000004.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Constant {
+    times: f64,
+    over: f64,
+}
+
+impl Constant {
+    const ONE: Constant = Constant { times: 1.0, over: 1.0 };
+
+    fn times(times: f64) -> Constant {
+        Constant { times, ..Constant::ONE }
+    }
+
+    fn over(self, divisor: f64) -> Constant {
+        let is_power_of_2 = divisor.to_bits() << 12 == 0;
+        match is_power_of_2 {
+            true => Constant { times: self.times / divisor, ..self },
+            false => Constant { over: self.over * divisor, ..self },
+        }
+    }
+}
+
+/// Takes a product apart; returns its constants. Numbers beyond what a double holds with ease stay
 /// factors: with the data beside them they may come to something.
-fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
+fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> Constant {
+    let mut product = |parts: &'p [Expr]| {
+        parts.iter().map(|part| factors(part, into)).fold(Constant::ONE, |all, own| Constant {
+            times: all.times * own.times,
+            over: all.over * own.over,
+        })
+    };
     match expr {
-        Expr::Number(value) if MODERATE.contains(&value.abs()) => *value,
-        Expr::Product(parts) => parts.iter().map(|part| factors(part, into)).product(),
-        Expr::Negate(a) => -factors(a, into),
+        Expr::Number(value) if MODERATE.contains(&value.abs()) => Constant::times(*value),
+        Expr::Product(parts) => product(parts),
+        Expr::Negate(a) => {
+            let constant = factors(a, into);
+            Constant { times: -constant.times, ..constant }
+        }
         // It is one operation.
         Expr::Quotient(..) if Slope::of(expr).is_some() => {
             into.push(Factor::Times(expr));
-            1.0
+            Constant::ONE
         }
         Expr::Quotient(a, b) => {
             let constant = factors(a, into);
             match **b {
-                Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => constant / divisor,
+                Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => constant.over(divisor),
                 _ => {
                     into.push(Factor::Over(b));
                     constant
                 }
             }
         }
-        Expr::Terms(parts) if parts.len() == 1 => parts.iter().map(|part| factors(part, into)).product(),
+        Expr::Terms(parts) if parts.len() == 1 => product(parts),
         Expr::Power(base, exponent)
             if matches!(**base, Expr::Read(_)) && matches!(**exponent, Expr::Number(2.0)) =>
         {
             // A sum of squares is a product with itself.
             into.extend([Factor::Times(base), Factor::Times(base)]);
-            1.0
+            Constant::ONE
         }
         _ => {
             into.push(Factor::Times(expr));
-            1.0
+            Constant::ONE
         }
-    }
-}
-
-/// What is divided by a number as a whole, and that number, if its inverse is not exact.
-fn divided(expr: &Expr) -> Option<(&Expr, f64)> {
-    match expr {
-        Expr::Terms(parts) if parts.len() == 1 => divided(&parts[0]),
-        Expr::Quotient(a, b) if Slope::of(expr).is_none() => match **b {
-            Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => {
-                let is_power_of_2 = divisor.to_bits() << 12 == 0;
-                (!is_power_of_2).then_some((a, divisor))
-            }
-            _ => None,
-        },
-        _ => None,
     }
 }
 
@@ -300,22 +318,8 @@ impl Machine {
         Ok(Folded { rows: Some(grouped), block, zero: false })
     }
 
-    /// A sum of products, divided by a number behind it: to multiply by its inverse would round twice, 3 / 10 to 0.30000000000000004.
+    /// A sum of products.
     fn sum(
-        &mut self,
-        scope: &Scope<'_>,
-        support: &Support,
-        rest: &[Condition<'_>],
-        inner: &Context,
-    ) -> Result<Folded> {
-        let Some((body, divisor)) = divided(scope.body) else {
-            return self.sum_of_products(scope, support, rest, inner);
-        };
-        let folded = self.sum_of_products(&Scope { body, ..scope.clone() }, support, rest, inner)?;
-        Ok(Folded { block: folded.block.with(Binary::Divide, divisor), ..folded })
-    }
-
-    fn sum_of_products(
         &mut self,
         scope: &Scope<'_>,
         support: &Support,
@@ -326,9 +330,22 @@ impl Machine {
         let mut constant = factors(scope.body, &mut all);
         if self.exact.contains(&scope.node) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
             // What a divisor has no inverse for is divided as it stands.
-            (all, constant) = (vec![Factor::Times(scope.body)], 1.0);
+            (all, constant) = (vec![Factor::Times(scope.body)], Constant::ONE);
         }
         all.extend(rest.iter().map(|condition| Factor::When(*condition)));
+        let Folded { rows, block, zero } = self.sum_of(scope, support, inner, (&all, constant.times))?;
+        let block = if constant.over == 1.0 { block } else { block.with(Binary::Divide, constant.over) };
+        Ok(Folded { rows, block, zero })
+    }
+
+    /// The sum of the products of these factors and a constant.
+    fn sum_of(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        inner: &Context,
+        (all, mut constant): (&[Factor<'_>], f64),
+    ) -> Result<Folded> {
         let indices: Vec<Vec<IndexId>> = all.iter().map(|factor| factor.indices()).collect();
         let mut summed: Vec<IndexId> = Vec::new();
         for index in scope.over {
@@ -346,7 +363,7 @@ impl Machine {
         }
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
-            let streamed = is_streamed(&all, &indices, &summed);
+            let streamed = is_streamed(all, &indices, &summed);
             let blocks = all.iter().map(|factor| {
                 self.streamed = streamed && matches!(factor, Factor::When(_));
                 self.factor(scope.node, *factor, inner)
@@ -359,7 +376,7 @@ impl Machine {
             let block = contract(self, blocks, what)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
-        let factors = Factors { all: &all, indices: &indices, summed: &summed };
+        let factors = Factors { all, indices: &indices, summed: &summed };
         // a (x + y) is a x + a y for finite numbers only: others are multiplied before anything is summed.
         // And a number that is large by itself overflows only where it is multiplied before what makes it small.
         let extreme = |factor: &Factor<'_>| {
@@ -680,7 +697,7 @@ impl Machine {
             Numbers::Single(values) => all_finite(&values),
         };
         let fine = listed.is_empty() || dense.iter().all(finite);
-        Ok(if constant.is_finite() && over && fine { listed } else { Vec::new() })
+        Ok(if (constant.times / constant.over).is_finite() && over && fine { listed } else { Vec::new() })
     }
 
     fn is_finite(&self, relation: &Relation) -> bool {

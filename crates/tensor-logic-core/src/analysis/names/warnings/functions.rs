@@ -76,8 +76,7 @@ fn dots(statement: &Statement, reports: &mut Vec<Warning>) {
     }
 }
 
-/// A function whose values are not 0 and 1, outside of `step`; a number of bindings and a mean are none, nor is what is joined
-/// of numbers.
+/// A function whose values are not 0 and 1, outside of `step`: `count` and `avg` are such, and what joins numbers is.
 fn real_function<'e>(expr: &'e Expr, names: &Names) -> Option<&'e str> {
     let within = |expr| real_function(expr, names);
     match &expr.kind {
