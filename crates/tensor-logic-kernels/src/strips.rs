@@ -391,8 +391,8 @@ impl<T: Number> Factors<'_, '_, T> {
             };
             let Factor::All(right) = self.right else { return };
             product_of(MatMut::new(to, rows, n), false, scale, left, b.at(right, from_b, k, n), false);
+            without_sign(product, to);
         }
-        without_sign(product, to);
     }
 
     /// What a strip, which begins so many rows behind the first of its batch, adds to a product.
@@ -423,8 +423,8 @@ impl<T: Number> Factors<'_, '_, T> {
                 Factor::All(values) => b.at(values, from_b + from * b.row, rows, n),
             };
             product_of(MatMut::new(to, m, n), adds, scale, left, right, false);
+            without_sign(product, to);
         }
-        without_sign(product, to);
     }
 }
 
