@@ -28,6 +28,11 @@ impl Symbols {
         id
     }
 
+    /// The id of a spelling that is there.
+    pub fn id(&self, name: &str) -> Option<SymbolId> {
+        self.ids.get(name).copied()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.names.len()

@@ -144,11 +144,11 @@ impl Console {
     fn drop_name(&mut self, name: &str) -> Vec<Reaction> {
         let kept: Vec<String> =
             self.statements.iter().filter(|statement| !defines(statement, name)).cloned().collect();
-        if kept.len() == self.statements.len() {
+        let learned = self.notebook.forget(name);
+        if kept.len() == self.statements.len() && !learned {
             return vec![complaint(format!("no statement defines `{name}`"))];
         }
         self.statements = kept;
-        self.notebook.forget(name);
         self.notebook.set_text(self.statements.join("\n"));
         // What is left may be no program: the next statement then says so.
         Vec::new()

@@ -23,6 +23,7 @@
 
 mod data;
 mod kept;
+mod learned;
 mod reply;
 mod settings;
 
@@ -48,11 +49,14 @@ use crate::profile::{self, Profile};
 use crate::program::{Action, Kind, Program, Role, TensorId};
 use crate::run::{missing_data, rounded, run_from};
 use crate::source::Source;
+use crate::start::start_values;
+use crate::value::Symbols;
 use crate::world::World;
 
 pub use data::{Array, Constant, Row};
 use data::{Gift, Gifts};
 use kept::Kept;
+use learned::Learned;
 pub use reply::{Gradients, Reply};
 pub use settings::EngineKind;
 use settings::{Settings, Watcher, device};
@@ -92,7 +96,7 @@ pub struct Notebook {
     gifts: BTreeMap<String, Gift>,
     functions: UserFunctions,
     settings: Settings,
-    learned: BTreeMap<String, Arc<Vec<f64>>>,
+    learned: BTreeMap<String, Learned>,
     warnings: Vec<Warning>,
     kept: Kept,
 }
@@ -124,9 +128,9 @@ impl Notebook {
         self.text = text.into();
     }
 
-    /// Forgets what was learned of a tensor: it starts anew.
-    pub fn forget(&mut self, name: &str) {
-        self.learned.remove(name);
+    /// Forgets what was learned of a tensor, if anything was: it starts anew.
+    pub fn forget(&mut self, name: &str) -> bool {
+        self.learned.remove(name).is_some()
     }
 
     /// Gives a tensor its elements, in place of those that the text gives it. A parameter starts
@@ -294,8 +298,7 @@ impl Notebook {
 
     fn gradients_here(&mut self, goal: &str, by: &[&str]) -> Result<Gradients, Refusals> {
         let query = format!("{}?", goal.trim().trim_end_matches('?'));
-        let source = self.source(&Asked::Only(&query));
-        let (program, warnings) = self.analysed(&source)?;
+        let (source, program, warnings) = self.analysed(&Asked::Only(&query))?;
         self.warnings = warnings;
         let asked = program.actions.iter().find_map(|action| match action {
             Action::Query(query) => Some(query.tensor),
@@ -330,8 +333,7 @@ impl Notebook {
     /// The refusals of the program and of the query.
     pub fn explain(&mut self, query: Option<&str>) -> Result<String, Refusals> {
         self.on_a_deep_stack(|notebook| {
-            let source = notebook.source(&query.map_or(Asked::Own, Asked::Only));
-            let (program, warnings) = notebook.analysed(&source)?;
+            let (source, program, warnings) = notebook.analysed(&query.map_or(Asked::Own, Asked::Only))?;
             notebook.warnings = warnings;
             let planned = plan(&program, &notebook.settings.fast(), notebook.settings.budget);
             let planned = planned.map_err(|report| refused(&source, vec![report]))?;
@@ -373,10 +375,7 @@ impl Notebook {
     /// # Errors
     /// The refusals of the program.
     pub fn core(&mut self) -> Result<Program, Refusals> {
-        self.on_a_deep_stack(|notebook| {
-            let source = notebook.source(&Asked::Nothing);
-            notebook.analysed(&source).map(|(program, _)| program)
-        })
+        self.on_a_deep_stack(|notebook| notebook.analysed(&Asked::Nothing).map(|(_, program, _)| program))
     }
 
     fn no_query(&self) -> Refusals {
@@ -390,8 +389,7 @@ impl Notebook {
     }
 
     fn answer_here(&mut self, asked: &Asked<'_>) -> Result<Vec<Reply>, Refusals> {
-        let source = self.source(asked);
-        let (program, warnings) = self.analysed(&source)?;
+        let (source, program, warnings) = self.analysed(asked)?;
         self.warnings = warnings;
         let parameters = self.parameters(&program).map_err(|report| refused(&source, vec![report]))?;
         let mut engine = self.kept.engine(&self.settings, &program);
@@ -399,9 +397,8 @@ impl Notebook {
         let budget = self.settings.budget;
         let outcome = run_from(&program, &source.text, budget, engine.as_mut(), &mut world, parameters);
         drop(world);
-        let learned = outcome.parameters.iter();
-        self.learned.extend(learned.map(|(id, values)| (program.name(*id).to_owned(), Arc::clone(values))));
         let symbols = Arc::new(program.symbols.clone());
+        self.learn(&program, &symbols, &outcome.parameters);
         self.kept.keep(engine, program);
         if let Some(report) = outcome.refusal {
             return Err(refused(&source, vec![report]));
@@ -412,12 +409,53 @@ impl Notebook {
         Ok(outcome.answers.into_iter().map(reply).collect())
     }
 
-    /// The core form of a text, and its warnings.
-    fn analysed(&self, source: &Source) -> Result<(Program, Vec<Warning>), Refusals> {
-        let mut world = self.world(source);
-        let analysed = world.read().and_then(|tree| world.analyse(tree));
-        let analysed = analysed.map_err(|reports| refused(source, reports))?;
-        Ok((analysed.program, analysed.warnings))
+    /// The text with what is asked, its core form, and its warnings.
+    fn analysed(&self, asked: &Asked<'_>) -> Result<(Source, Program, Vec<Warning>), Refusals> {
+        let analyse = |source: Source| {
+            let mut world = self.world(&source);
+            let analysed = world.read().and_then(|tree| world.analyse(tree));
+            drop(world);
+            match analysed {
+                Ok(analysed) => Ok((source, analysed.program, analysed.warnings)),
+                Err(reports) => Err(refused(&source, reports)),
+            }
+        };
+        let (mut source, program, warnings) = analyse(self.source(asked))?;
+        // What an `@minimize` learned without a declaration stays a parameter behind it.
+        let missing = program.tensors.iter().filter(|tensor| tensor.role == Role::Missing);
+        let learned: Vec<_> = missing.filter(|tensor| self.learned.contains_key(&tensor.name)).collect();
+        if learned.is_empty() {
+            return Ok((source, program, warnings));
+        }
+        // The places of a declaration bear names, which here must be nobody's.
+        let mut own = "place".to_owned();
+        while source.text.contains(&own) {
+            own.push('e');
+        }
+        for tensor in learned {
+            let places: Vec<String> =
+                (1..=tensor.places.len()).map(|place| format!("{own}{place}")).collect();
+            let places = if places.is_empty() { String::new() } else { format!("[{}]", places.join(", ")) };
+            source.give(&tensor.name, Some(&format!("{}{places} ~ glorot()", tensor.name)));
+        }
+        analyse(source)
+    }
+
+    /// Keeps what a run learned. What only started begins anew with the next question, which may have another seed.
+    fn learn(&mut self, program: &Program, symbols: &Arc<Symbols>, parameters: &Parameters) {
+        let learns =
+            |action: &Action| matches!(action, Action::Query(query) if query.directives.minimize.is_some());
+        if !program.actions.iter().any(learns) {
+            return;
+        }
+        for (id, values) in parameters {
+            let name = program.name(*id);
+            if self.learned.contains_key(name) || **values != *start_values(program, *id) {
+                let domains = program.tensor(*id).domains();
+                let learned = Learned::new(domains, Arc::clone(symbols), Arc::clone(values));
+                self.learned.insert(name.to_owned(), learned);
+            }
+        }
     }
 
     /// The values of parameters that were learned or set.
@@ -434,8 +472,6 @@ impl Notebook {
                 let message = format!("`{}` is given {:?} and has {shape:?}", tensor.name, array.shape());
                 return Err(Refusal::new(Code::SizeConflict, tensor.span, message));
             }
-            let count = shape.iter().product::<usize>();
-            let learned = self.learned.get(&tensor.name).filter(|values| values.len() == count);
             let given = match self.gifts.get(&tensor.name) {
                 // A 0 has no sign: -0 + 0 is 0.
                 Some(Gift::Array(array)) => {
@@ -443,7 +479,9 @@ impl Notebook {
                 }
                 _ => None,
             };
-            parameters.extend(learned.cloned().or(given).map(|values| (id, values)));
+            let learned = self.learned.get(&tensor.name);
+            let learned = learned.and_then(|learned| learned.values(program, id, given.as_deref()));
+            parameters.extend(learned.or(given).map(|values| (id, values)));
         }
         Ok(parameters)
     }

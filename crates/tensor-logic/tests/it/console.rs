@@ -64,6 +64,69 @@ fn what_was_learned_of_a_name_is_dropped_with_it() {
     assert_eq!(talk(&mut console, &["W?"]), ["W?\n  3.0"]);
 }
 
+/// What an `@minimize` learned without a declaration is a parameter behind it too, until it is dropped or given.
+#[test]
+fn what_was_learned_without_a_declaration_is_read() {
+    for engine in [EngineKind::Auto, EngineKind::Reference] {
+        let mut notebook = Notebook::new("");
+        notebook.set_engine(engine);
+        let mut console = Console::new(notebook);
+        let learn = "Loss? @minimize(opt=sgd, lr=0.5, steps=1)";
+        let text = "i : {Ann, Bob}\nX[Ann] = 1; X[Bob] = 2; Loss = sum[i]((W[i] - X[i])^2)";
+        assert_eq!(talk(&mut console, &[text, "W[i]?"]).len(), 1, "nothing is learned yet");
+        talk(&mut console, &[learn]);
+        let said = talk(&mut console, &["W[i]?", "Loss?"]);
+        assert_eq!(said, ["W[i]?\n  [Ann 1.0, Bob 2.0]", "Loss?\n  0.0"]);
+        assert_eq!(talk(&mut console, &["Y = W[Bob]", "Y?"]), ["Y?\n  2.0"]);
+        let gradient = talk(&mut console, &[":grad Loss"]);
+        assert_eq!(gradient[0], "Loss\n  0.0", "{gradient:?}");
+        // Data are what the program says.
+        assert_eq!(talk(&mut console, &["W = [4, 2]", "Loss?", ":drop W"]), ["Loss?\n  9.0"]);
+        let said = talk(&mut console, &["Y?"]);
+        assert!(said[0].starts_with("! error[missing-data]"), "{said:?}");
+        assert_eq!(talk(&mut console, &[":drop W"]), ["! no statement defines `W`"]);
+        talk(&mut console, &[learn]);
+        assert!(talk(&mut console, &[":drop W"]).is_empty(), "what was learned is dropped");
+        assert!(talk(&mut console, &["Y?"])[0].starts_with("! error[missing-data]"));
+    }
+}
+
+/// What was learned belongs to elements: others may come, go, or stand in another order.
+#[test]
+fn what_was_learned_of_an_element_stays_its_own() {
+    let mut console = console();
+    let program = |listed: &str| format!("i : {{{listed}}}");
+    let text = "W[i] ~ 7; T(Bob) = 1; T(Cal) = 5; Loss = sum[i]((W[i] - T(i))^2)";
+    talk(&mut console, &[&program("Bob, Cal"), text, "Loss? @minimize(opt=sgd, lr=0.5, steps=1)"]);
+    for (listed, wanted) in [
+        ("Bob, Cal", "[Bob 1.0, Cal 5.0]"),
+        ("Cal, Bob", "[Cal 5.0, Bob 1.0]"),
+        ("Ann, Cal, Dan, Bob", "[Ann 7.0, Cal 5.0, Dan 7.0, Bob 1.0]"),
+        ("Bob, Eve", "[Bob 1.0, Eve 7.0]"),
+        ("Bob, Cal", "[Bob 1.0, Cal 5.0]"),
+    ] {
+        let said = talk(&mut console, &[":drop T", ":drop i", &program(listed), "W?"]);
+        assert_eq!(said.last().unwrap(), &format!("W?\n  {wanted}"), "{listed}: {said:?}");
+        talk(&mut console, &["T(Bob) = 1"]);
+    }
+    // In two places, and numbers.
+    let mut notebook =
+        Notebook::new("M[i, j] ~ 0; A = [[1, 2], [3, 4]]; Loss = sum[i, j]((M[i, j] - A[i, j])^2)");
+    notebook.ask("Loss? @minimize(opt=sgd, lr=0.5, steps=1)").unwrap();
+    notebook.set_text("i : 3; j : 1..2; M[i, j] ~ 0");
+    assert_eq!(notebook.ask("M?").unwrap().values(), [2.0, 0.0, 4.0, 0.0, 0.0, 0.0]);
+    notebook.set_text("M[i] ~ 9; i : 2");
+    assert_eq!(notebook.ask("M?").unwrap().values(), [9.0, 9.0], "another tensor of this name");
+    // What only started has learned nothing.
+    let mut notebook = Notebook::new("i : 2; M[i] ~ 9; N[i] ~ normal(0, 1)");
+    let before = notebook.ask("N?").unwrap().values().to_vec();
+    notebook.ask("M?").unwrap();
+    notebook.set_seed(77);
+    assert_ne!(notebook.ask("N?").unwrap().values(), before);
+    notebook.set_text("i : 2; M[i] ~ 8");
+    assert_eq!(notebook.ask("M?").unwrap().values(), [8.0, 8.0]);
+}
+
 /// What an interrupt clears is gone, and directives are forgotten by their names.
 #[test]
 fn lines_are_cleared_and_directives_forgotten() {

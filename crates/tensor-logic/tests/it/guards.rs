@@ -44,7 +44,12 @@ fn guard(random: &mut Stream) -> String {
         };
     }
     if random.below(5) == 0 {
-        return format!("{} {sign} {}", value(random), value(random));
+        let (a, b) = (value(random), value(random));
+        return match random.below(4) {
+            0 => format!("{a} - {b} {sign} 0"),
+            1 => format!("0 {sign} -({a}) + {b}"),
+            _ => format!("{a} {sign} {b}"),
+        };
     }
     if random.below(3) == 0 {
         let (value, side) = (value(random), sum(random));
@@ -60,7 +65,11 @@ fn guard(random: &mut Stream) -> String {
 /// What is computed or given at one or both of the indices, also between integers, below 0 and not everywhere.
 fn value(random: &mut Stream) -> String {
     let values = ["T[p]", "U[q]", "T[p] + U[q]", "W[q]", "W(q)", "W(q) - 4", "sum[k](U[k + q] / 4 | k < 4)"];
-    let value = one(random, &values);
+    // Also what is infinite somewhere, or no number.
+    let value = match random.below(6) {
+        0 => one(random, &["1 / T[p]", "3 / U[q]", "T[p] / T[p]", "-1 / W[q]"]),
+        _ => one(random, &values),
+    };
     match random.below(4) {
         0 => format!("2 * {value} + 1"),
         1 => format!("-({value})"),
@@ -132,8 +141,10 @@ fn pairs_that_are_few_take_little_memory() {
         ("q + 1 == V[p]", 2000),
         ("V[q] / 2 == p", 2000),
         ("p <= 1 - V[q]", 3000),
+        ("Y[p] - Z[q] == 0", 1500),
+        ("0 == -Z[q] + Y[p]", 1500),
     ] {
-        let values = "n : 3000\nV[n] = m | m = n % 3\n";
+        let values = "n : 3000\nV[n] = m | m = n % 3\nY[n] = 2 n\nZ[n] = n\n";
         let program = analysed(&format!(
             "p, q : 3000\n{values}N = sum[p, q](1 | {guard})\nR(p, q) <- {guard}\nM = R(p, q)\n"
         ))

@@ -6,7 +6,7 @@ use super::Context;
 use crate::ast::{self, RightSide, Sign, Span, StatementKind};
 use crate::error::{Code, Refusal};
 use crate::names::TensorName;
-use crate::program::{Action, Combine, Kind, Place, Role, Start, Style, Tensor, TensorId};
+use crate::program::{Action, Argument, Combine, Kind, Place, Program, Role, Start, Style, Tensor, TensorId};
 
 impl<'a> Context<'a> {
     /// Makes a tensor for every name, in order of first appearance, and one more for each
@@ -119,13 +119,14 @@ impl<'a> Context<'a> {
         let mut seen: HashSet<TensorId> = goals.iter().copied().collect();
         while let Some(goal) = goals.pop() {
             let program = &mut self.draft.program;
+            let declared = declared(program, goal);
             if let Some(tensor) = program.tensors.get_mut(goal.0 as usize)
                 && tensor.role == Role::Missing
             {
                 tensor.role = Role::Parameter;
                 tensor.start = Some(Start::Glorot);
                 let message = format!("`{}` has no data and is learned", tensor.name);
-                let help = format!("declare it: `{} ~ glorot()`", tensor.name);
+                let help = format!("declare it: `{declared} ~ glorot()`");
                 self.draft
                     .warnings
                     .push(Refusal::new(Code::ImplicitParameter, tensor.span, message).help(help));
@@ -137,6 +138,29 @@ impl<'a> Context<'a> {
             }
         }
     }
+}
+
+/// A tensor as a declaration would name it, with the indices that its first reading has.
+fn declared(program: &Program, id: TensorId) -> String {
+    let tensor = program.tensor(id);
+    let mut indices: Option<Vec<&str>> = None;
+    for equation in &program.equations {
+        equation.visit_reads(&mut |read, _| {
+            if read.tensor == id && indices.is_none() {
+                let alone =
+                    |argument: &Argument| Some(program.index(argument.function()?.alone()?).name.as_str());
+                let names: Option<Vec<&str>> = read.arguments.iter().map(alone).collect();
+                indices = names.filter(|names| !names.contains(&"_"));
+            }
+        });
+    }
+    let places = tensor.places.len();
+    let indices = match indices {
+        Some(indices) => indices.iter().map(|name| (*name).to_owned()).collect(),
+        None if places <= 3 => ["i", "j", "k"].iter().take(places).map(|name| (*name).to_owned()).collect(),
+        None => (1..=places).map(|place| format!("i{place}")).collect::<Vec<String>>(),
+    };
+    if places == 0 { tensor.name.clone() } else { format!("{}[{}]", tensor.name, indices.join(", ")) }
 }
 
 /// Whether rules make the relation, and no aggregator: then a semiring of a query applies to it.

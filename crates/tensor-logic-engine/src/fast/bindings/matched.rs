@@ -18,6 +18,8 @@ use crate::program::{Expr, Guard, IndexId};
 pub(in crate::fast) struct Equal<'p> {
     pub(in crate::fast) at: usize,
     pub(in crate::fast) sides: [&'p Expr; 2],
+    /// Whether the guard says so by their difference, which must be 0.
+    difference: bool,
 }
 
 /// The values that open guards want to be equal, where each hangs on indices that the other does not hang on.
@@ -25,11 +27,32 @@ pub(in crate::fast) fn equal<'p>(search: &Search<'p, '_>) -> Vec<Equal<'p>> {
     let open = search.conditions.iter().zip(&search.done).enumerate().filter(|(_, (_, done))| !**done);
     let found = open.filter_map(|(at, (condition, _))| {
         let Condition::Guard(Guard::Compare(Comparison::Equal, a, b)) = *condition else { return None };
+        let (difference, [a, b]) = match difference(a, b).or_else(|| difference(b, a)) {
+            Some(sides) => (true, sides),
+            None => (false, [a, b]),
+        };
         let (own, other) = (free(a), free(b));
         let apart = !own.is_empty() && !other.is_empty() && !own.iter().any(|index| other.contains(index));
-        apart.then_some(Equal { at, sides: [a, b] })
+        apart.then_some(Equal { at, sides: [a, b], difference })
     });
     found.collect()
+}
+
+/// The values of which the first is a difference, where the second is 0. Of numbers it is 0 where they are equal, however it
+/// is rounded; with an infinite one it is not, and an absent one is left out of it: [`Equal::tells`].
+fn difference<'p>(value: &'p Expr, zero: &Expr) -> Option<[&'p Expr; 2]> {
+    let (Expr::Terms(terms) | Expr::Plus(terms)) = value else { return None };
+    match (terms.as_slice(), zero) {
+        ([Expr::Negate(b), a] | [a, Expr::Negate(b)], Expr::Number(number)) if *number == 0.0 => Some([a, b]),
+        _ => None,
+    }
+}
+
+impl Equal<'_> {
+    /// Whether the guard is what the equality of these values is.
+    fn tells(&self, values: &[Option<f64>]) -> bool {
+        !self.difference || values.iter().all(|value| value.is_some_and(f64::is_finite))
+    }
 }
 
 /// What stands at places, by its value.
@@ -95,12 +118,13 @@ impl Machine {
             let own = free(b);
             free(a).iter().all(known) && own.contains(&index) && own.iter().all(alone)
         });
-        let Some((at, a, b)) = found.next() else { return Ok(None) };
+        let Some((equal, a, b)) = found.next() else { return Ok(None) };
         self.reserve_rows(self.size(index), 1)?;
         let (id, size) = (self.number(), self.size(index) as u32);
         let every = Rows::unit().select(&vec![0; size as usize], id).with(index, (0..size).collect(), id);
-        let ordinals = ByValue::new(&self.of_rows(b, search, &every)?);
-        Ok(Some(Partners { at, ordinals, wanted: self.of_rows(a, search, rows)? }))
+        let (values, wanted) = (self.of_rows(b, search, &every)?, self.of_rows(a, search, rows)?);
+        let tells = equal.tells(&values) && equal.tells(&wanted);
+        Ok(tells.then(|| Partners { at: equal.at, ordinals: ByValue::new(&values), wanted }))
     }
 
     /// The rows of two tables without a common index that a guard leaves which wants a value of one to be a value of the other,
@@ -125,11 +149,14 @@ impl Machine {
         };
         let equal = equal(search);
         let mut found = equal.iter().flat_map(turned);
-        let Some((at, a, b)) = found.find(|(_, a, b)| of(&free(a), left) && of(&free(b), right)) else {
+        let Some((equal, a, b)) = found.find(|(_, a, b)| of(&free(a), left) && of(&free(b), right)) else {
             return Ok(None);
         };
-        let others = ByValue::new(&self.of_rows(b, search, right)?);
-        let wanted = self.of_rows(a, search, left)?;
+        let (values, wanted) = (self.of_rows(b, search, right)?, self.of_rows(a, search, left)?);
+        if !(equal.tells(&values) && equal.tells(&wanted)) {
+            return Ok(None);
+        }
+        let others = ByValue::new(&values);
         let total = wanted.iter().map(|value| others.of(*value).len()).fold(0, usize::saturating_add);
         let many = total > MANY && total / 4 > left.len + right.len;
         if many && (!last || search.relates(left, right)) {
@@ -142,12 +169,12 @@ impl Machine {
             rights.extend_from_slice(others.of(*value));
             lefts.resize(rights.len(), row as u32);
         }
-        Ok(Some((self.side_by_side((left, &lefts), (right, &rights), &[]), at)))
+        Ok(Some((self.side_by_side((left, &lefts), (right, &rights), &[]), equal.at)))
     }
 }
 
-/// Both ways round, with the position of the guard.
-fn turned<'p>(equal: &Equal<'p>) -> [(usize, &'p Expr, &'p Expr); 2] {
-    let Equal { at, sides: [a, b] } = *equal;
-    [(at, a, b), (at, b, a)]
+/// Both ways round.
+fn turned<'p, 'e>(equal: &'e Equal<'p>) -> [(&'e Equal<'p>, &'p Expr, &'p Expr); 2] {
+    let [a, b] = equal.sides;
+    [(equal, a, b), (equal, b, a)]
 }
