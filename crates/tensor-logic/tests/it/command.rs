@@ -212,6 +212,11 @@ fn a_run_says_where_the_time_went() {
         let (code, _, said) = tl(folder.path(), &[arguments, &["--engine", "reference"]].concat(), b"");
         assert_eq!((code, said.contains("keeps no profile")), (Some(2), true), "{said}");
     }
+    for (option, value) in [("--dtype", "f32"), ("--storage", "dense"), ("--storage", "auto")] {
+        let arguments = ["run", "a.tl", "--engine", "reference", option, value];
+        let (code, _, said) = tl(folder.path(), &arguments, b"");
+        assert_eq!((code, said.contains("changes nothing")), (Some(0), value != "auto"), "{said}");
+    }
 }
 
 /// A dialogue over pipes, and the lines that it says.

@@ -15,7 +15,7 @@ use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 use training::threads::{set, set_with_this};
 
-use crate::answer::{Answer, Early};
+use crate::answer::{Answer, Early, object};
 
 /// Wrong usage that clap cannot see.
 pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Error {
@@ -175,6 +175,17 @@ impl Evaluation {
             let whole = Span { start: 0, end: self.device.len() };
             let report = Refusal::new(Code::NotYet, whole, message).help("`--device cpu` is the processor");
             return Err(Early(Answer::refused(&option, vec![report])).into());
+        }
+        if matches!(self.engine, EngineName::Reference) {
+            let idle = [
+                ("--dtype f32", matches!(self.dtype, Dtype::F32)),
+                ("--storage", !matches!(self.storage, Storage::Auto)),
+            ];
+            for (option, _) in idle.into_iter().filter(|(_, given)| *given) {
+                object(&format!(
+                    "tl: `{option}` changes nothing: the reference interpreter computes in 64 bits, tuple by tuple"
+                ));
+            }
         }
         // This thread does the work; a dialogue does it on threads of its own.
         let threads = self.threads.map_or(0, |threads| threads as usize);
