@@ -10,3 +10,4 @@ pub(in crate::fast) mod gather;
 pub(in crate::fast) mod holds;
 pub(in crate::fast) mod scope;
 pub(in crate::fast) mod slope;
+mod sum;
