@@ -251,8 +251,11 @@ impl Inference<'_> {
         let equations: Vec<EquationId> = self.equations.get(&id).cloned().unwrap_or_default();
         for place in 0..self.draft.program.tensor(id).places.len() {
             let entry = &self.draft.program.tensor(id).places[place];
-            let source = self.classes.source(self.classes.place(id, place));
-            if entry.limit.is_some() || source.is_some_and(|source| source.declared) {
+            let class = self.classes.place(id, place);
+            let declared = self.classes.source(class).is_some_and(|source| source.declared);
+            // Integers and symbols together are no domain, and the integers alone do not hold the symbols.
+            let mixed = self.classes.domain(class, &self.draft.program.symbols).is_err();
+            if entry.limit.is_some() || declared || mixed {
                 continue;
             }
             let known = match &entry.domain {

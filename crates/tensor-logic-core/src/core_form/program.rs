@@ -32,7 +32,7 @@ pub use self::equation::{
 pub use self::given::{Columns, Facts, Given, Start};
 pub use self::query::{
     Action, Batch, Decline, Directives, Duration, Embed, Form, Minimize, ModelQuery, Optimiser, Query,
-    Schedule, Valid, Vectors,
+    Schedule, Valid, Vectors, default_rate,
 };
 use crate::ast::Span;
 use crate::value::{Domain, Symbols, Tuple};

@@ -194,7 +194,8 @@ impl Builder {
         Expr::Read(Read::new(id, arguments, otherwise, span))
     }
 
-    /// Adds `tensor[head] += body` over all bindings of the scope.
+    /// Adds `tensor[head] += body` over all bindings of the scope, inside of the tensor's domain. A relation's domain is only what
+    /// square references read of it.
     pub(super) fn push(
         &mut self,
         tensor: TensorId,
@@ -203,6 +204,22 @@ impl Builder {
         body: Expr,
         span: Span,
     ) {
+        let equation = self.added(tensor, head, scope, body, span);
+        if self.program.tensor(tensor).style == Style::Square {
+            self.stay_inside(&equation);
+        }
+        self.program.equations.push(equation);
+    }
+
+    /// The equation `tensor[head] += body` over all bindings of the scope.
+    fn added(
+        &mut self,
+        tensor: TensorId,
+        head: Vec<IndexFn>,
+        scope: &Scope,
+        body: Expr,
+        span: Span,
+    ) -> Equation {
         // On a left side an index takes all its values, of which an assignment keeps some, and it is none any more.
         let head: Vec<IndexFn> = head.iter().map(|function| assigned(function, &scope.when)).collect();
         let mut left = Vec::new();
@@ -219,8 +236,7 @@ impl Builder {
         let equation = Equation { tensor, head, left, terms, node, span, head_span, sign_span };
         let equation = Renaming::new(&mut self.program).equation(&equation);
         self.be_bound(&equation);
-        self.stay_inside(&equation);
-        self.program.equations.push(equation);
+        equation
     }
 
     /// Adds `adjoint[head] += factors` over all bindings of the scope.
@@ -235,11 +251,33 @@ impl Builder {
         if self.is_outside(adjoint, &head) {
             return;
         }
+        let scope = self.guarded(scope, &body);
+        let equation = self.added(adjoint, head, &scope, body, span);
+        self.stay_inside(&equation);
+        self.program.equations.push(equation);
+    }
+
+    /// The same to tuples of a relation, which may have other ones than its domain, by which square references read it.
+    pub(super) fn owe_tuples(
+        &mut self,
+        adjoint: TensorId,
+        head: Vec<IndexFn>,
+        scope: &Scope,
+        body: Expr,
+        span: Span,
+    ) {
+        let scope = self.guarded(scope, &body);
+        let equation = self.added(adjoint, head, &scope, body, span);
+        self.program.equations.push(equation);
+    }
+
+    /// The scope, with the guards that nothing in it is 0, where these are wanted.
+    fn guarded(&self, scope: &Scope, body: &Expr) -> Scope {
         let mut scope = scope.clone();
         if self.guarded {
-            self.not_zero(&body, &mut scope.when.guards);
+            self.not_zero(body, &mut scope.when.guards);
         }
-        self.push(adjoint, head, &scope, body, span);
+        scope
     }
 
     /// Whether no element of a tensor is named.

@@ -477,7 +477,10 @@ impl Builder {
             }
         }
         factors.retain(|factor| !matches!(factor, Expr::Number(value) if *value == 1.0));
-        self.owe(adjoint, head, &scope, product(factors), span);
+        match style == Style::Round && read.otherwise == Otherwise::Absent {
+            true => self.owe_tuples(adjoint, head, &scope, product(factors), span),
+            false => self.owe(adjoint, head, &scope, product(factors), span),
+        }
     }
 }
 

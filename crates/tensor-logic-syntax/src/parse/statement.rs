@@ -26,9 +26,23 @@ impl Parser<'_> {
                 Ok(statement) => statements.push(statement),
                 Err(report) => {
                     self.recover(&report);
-                    reports.push(report);
+                    reports.push(self.advised(report));
                 }
             }
+        }
+    }
+
+    /// A mistake with what is written instead, where a weight stands that is none.
+    fn advised(&self, report: Refusal) -> Refusal {
+        let at = self.tokens.partition_point(|token| token.span.start < report.span.start);
+        let weighted = (1..=2).any(|behind| self.kind(self.state.fresh + behind) == TokenKind::DoubleColon);
+        match self.kind(at) {
+            TokenKind::DoubleColon => report.help(
+                "in front of `::` stands a number; weights that are computed are read by a rule: `E(x) : prob` and `E(x) <- P[x]`",
+            ),
+            TokenKind::Arrow | TokenKind::Turnstile if weighted => report
+                .help("a rule has no weight: give one to a fact in its body, as to `C()` by `0.3 :: C()`"),
+            _ => report,
         }
     }
 

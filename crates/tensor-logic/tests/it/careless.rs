@@ -208,6 +208,24 @@ const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
     // Types.
     ("A[i] : prob\nA = [0.5]\nA?", "type-conflict", (1, 8), "`prob` is a type of relations"),
     ("A : topk(3)\nA = 0.5\nA?", "type-conflict", (1, 5), "`topk(3)` is a type of relations"),
+    (
+        "W ~ 0\nL = (W - 3)^2\nL? @minimize(schedule=cosine, min_lr=1)",
+        "bad-argument",
+        (3, 31),
+        "above `lr`, which is 0.001",
+    ),
+    (
+        "W ~ 0\nL = (W - 3)^2\nL? @minimize(opt=sgd, schedule=linear, min_lr=0.3)",
+        "bad-argument",
+        (3, 40),
+        "above `lr`, which is 0.1",
+    ),
+    (
+        "E(A)\nE(B)\n0.5 :: C()\n@exclusive(E, 0)\nD() <- E(A), E(B), C()\nD()?",
+        "bad-probability",
+        (2, 1),
+        "have 2 together",
+    ),
     ("A[i] : count ~ glorot()\ni : 3\nA?", "type-conflict", (1, 8), "`A` is learned"),
     ("A[i] : count\nA = [1, 0.5]\nA?", "type-conflict", (2, 5), "0.5 is no whole number"),
     ("R(x) : count\nR(1) = 0.5\nR(x)?", "type-conflict", (2, 1), "0.5 is no whole number"),

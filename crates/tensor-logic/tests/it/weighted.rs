@@ -16,6 +16,7 @@ use tensor_logic::start::all_start_values;
 use crate::common;
 use crate::common::answers::calculated;
 use crate::common::engines::{BUDGET, STORAGES, analysed, auto_difference, value_difference, wanted};
+use crate::common::generator::with_word;
 
 const CONSTANTS: [&str; 3] = ["A", "B", "C"];
 
@@ -135,6 +136,16 @@ pub(crate) fn rules(stream: &mut Stream) -> String {
 
 /// A program over such facts.
 fn program(stream: &mut Stream, learned: bool) -> String {
+    let text = of_symbols(stream, learned);
+    // Integers and symbols may share the places of relations.
+    match stream.below(8) {
+        0 => with_word(&text, "B", "1"),
+        1 => with_word(&with_word(&text, "C", "-2"), "A", "0"),
+        _ => text,
+    }
+}
+
+fn of_symbols(stream: &mut Stream, learned: bool) -> String {
     let mut text = facts(stream, learned);
     text += &rules(stream);
     if learned {

@@ -9,7 +9,7 @@ use crate::error::{Code, Refusal};
 use crate::program::{
     Action, Batch, Combine, Decline, Directives, Duration, Embed, Expr, Form, IndexId, Kind, Minimize,
     ModelQuery, Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term, Valid,
-    Vectors,
+    Vectors, default_rate,
 };
 use crate::value::Const;
 
@@ -311,7 +311,7 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
             decoupled: name == Some("adamw"),
         },
     };
-    let default_rate = if matches!(optimiser, Optimiser::Sgd { .. }) { 0.1 } else { 0.001 };
+    let default_rate = default_rate(matches!(optimiser, Optimiser::Sgd { .. }));
     let whole = |key: &str| arguments.whole(key);
     let duration = match whole("epochs") {
         Some(epochs) => Duration::Epochs(epochs),

@@ -1,6 +1,7 @@
 //! Weighted facts and rules over them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::{Alone, Context};
 use crate::ast::{self, Literal, Reference, Span, StatementKind};
@@ -8,8 +9,8 @@ use crate::error::{Code, Refusal};
 use crate::function::Function;
 use crate::names::literals_of;
 use crate::program::{
-    Argument, Call, Combine, Equation, Expr, Given, IndexFn, Kind, Otherwise, Read, Role, Stamp, Tensor,
-    TensorId, Term, When,
+    Argument, Call, Combine, Equation, Expr, Facts, Given, IndexFn, Kind, Otherwise, Read, Role, Stamp,
+    Tensor, TensorId, Term, When,
 };
 use crate::value::Const;
 
@@ -92,11 +93,16 @@ impl Context<'_> {
     /// Given tuples of relations with probabilities: each is a probability, and those that exclude each other are at most 1
     /// together.
     pub(super) fn given_weights(&mut self) {
+        self.certain_facts_once();
         let mut reports = Vec::new();
         let program = &self.draft.program;
-        for (id, tensor) in (0..).map(TensorId).zip(&program.tensors).filter(|(_, tensor)| tensor.is_proved())
-        {
+        for (id, tensor) in (0..).map(TensorId).zip(&program.tensors) {
             let apart = program.exclusive.iter().find(|(other, _)| *other == id).map(|(_, place)| *place);
+            // What has no weights is certain, and so are alternatives of it.
+            if !tensor.is_proved() && (tensor.kind != Kind::Bool || apart.is_none()) {
+                continue;
+            }
+            let mut certain: HashSet<Vec<Const>> = HashSet::new();
             let mut sums: HashMap<Vec<Const>, f64> = HashMap::new();
             for given in &tensor.given {
                 let Given::Facts(facts) = given else { continue };
@@ -111,6 +117,9 @@ impl Context<'_> {
                         continue;
                     }
                     let Some(apart) = apart else { continue };
+                    if !tensor.is_proved() && !certain.insert(tuple.clone()) {
+                        continue;
+                    }
                     let mut rest = tuple;
                     rest.remove(apart);
                     let sum = sums.entry(rest).or_insert(0.0);
@@ -126,6 +135,31 @@ impl Context<'_> {
             }
         }
         reports.into_iter().for_each(|report| self.refuse(report));
+    }
+
+    /// A tuple of a Boolean relation is there or not, however often it is given: of the proofs that `topk` keeps, none is to be
+    /// another one with its twin.
+    fn certain_facts_once(&mut self) {
+        if !matches!(self.options.semiring, Some(Kind::TopK(_))) {
+            return;
+        }
+        let names = &self.names.tensors;
+        for tensor in self.draft.program.tensors.iter_mut().filter(|tensor| tensor.is_proved()) {
+            if names.get(&tensor.name).is_none_or(|info| info.kind != Kind::Bool) {
+                continue;
+            }
+            let mut known: HashSet<Vec<Const>> = HashSet::new();
+            for given in &mut tensor.given {
+                let Given::Facts(facts) = given else { continue };
+                let mut once = Facts { arity: facts.arity, source: facts.source, ..Facts::default() };
+                for at in 0..facts.count {
+                    if known.insert(facts.tuple(at).to_vec()) {
+                        once.push(facts.tuple(at), facts.value(at), facts.spans.get(at).copied());
+                    }
+                }
+                *facts = Arc::new(once);
+            }
+        }
     }
 
     /// In `addmult` contributions are summed up to 1: the sums stand in a relation of their own, and the relation itself is

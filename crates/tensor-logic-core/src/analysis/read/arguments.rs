@@ -13,6 +13,7 @@ use crate::ast::{
 };
 use crate::error::{Code, Refusal};
 use crate::names::walk::{self, Visitor};
+use crate::program::default_rate;
 
 /// Where a directive stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -431,8 +432,9 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
     }
     let number = |key: &str| Some(find(key)?.value.number()?.value);
     let least = number("min_lr").unwrap_or(0.0);
-    if number("lr").is_some_and(|rate| rate < least) {
-        refuse(find("min_lr"), "`min_lr` is above `lr`");
+    let rate = number("lr").unwrap_or(default_rate(optimiser == Some("sgd")));
+    if rate < least {
+        refuse(find("min_lr"), &format!("`min_lr` is above `lr`, which is {rate}"));
     }
     if let (Some(steps), Some(epochs)) = (find("steps"), find("epochs")) {
         let later = if steps.span.start > epochs.span.start { steps } else { epochs };

@@ -174,6 +174,11 @@ pub enum Optimiser {
     },
 }
 
+/// The learning rate where none is written, of gradient descent or of the others (N12).
+pub fn default_rate(descent: bool) -> f64 {
+    if descent { 0.1 } else { 0.001 }
+}
+
 /// How long to learn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duration {

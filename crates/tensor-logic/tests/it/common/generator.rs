@@ -35,6 +35,21 @@ const INTS: [&str; 5] = ["i", "j", "k", "m", "n"];
 const SYMBOLS: [&str; 4] = ["x", "y", "z", "w"];
 const CONSTANTS: [&str; 4] = ["Ann", "Bob", "Cal", "Dee"];
 
+/// The text with another word for a constant.
+pub(crate) fn with_word(text: &str, constant: &str, word: &str) -> String {
+    let inside = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '\'';
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(constant) {
+        let (before, behind) = (&rest[..at], &rest[at + constant.len()..]);
+        let alone = !before.ends_with(inside) && !behind.starts_with(inside);
+        result.push_str(before);
+        result.push_str(if alone { word } else { constant });
+        rest = behind;
+    }
+    result + rest
+}
+
 /// A random program, one statement a line.
 pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     let declared = stream.below(3) > 0;
@@ -61,6 +76,14 @@ pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     generator.queries();
     if generator.sizes.is_none() && generator.chance(30) {
         generator.rare_query();
+    }
+    // Integers and symbols may share the places of relations.
+    if generator.chance(8) {
+        let words = [("Bob", "1"), ("Cal", "-2")];
+        let most = 1 + generator.below(2) as usize;
+        for (constant, word) in &words[..most] {
+            generator.lines.iter_mut().for_each(|line| *line = with_word(line, constant, word));
+        }
     }
     generator.lines
 }
