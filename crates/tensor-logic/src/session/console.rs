@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::ast::{Program as Tree, Statement, StatementKind};
+use crate::ast::{Brackets, ExprKind, Program as Tree, RightSide, Sign, Statement, StatementKind};
 use crate::draw::{Severity, Sheet};
 use crate::error::{Code, Refusal};
 use crate::lex::{self, TokenKind};
@@ -148,10 +148,14 @@ impl Console {
         if kept.len() == self.statements.len() && !learned {
             return vec![complaint(format!("no statement defines `{name}`"))];
         }
+        let was_whole = self.notebook.check().is_ok();
         self.statements = kept;
         self.notebook.set_text(self.statements.join("\n"));
-        // What is left may be no program: the next statement then says so.
-        Vec::new()
+        // What is left may be no program: statements may follow that mend it.
+        match self.notebook.check() {
+            Err(refused) if was_whole => vec![refusal(&refused)],
+            _ => Vec::new(),
+        }
     }
 
     /// Takes the statements of a text in order, those between two queries together.
@@ -230,11 +234,18 @@ impl Console {
     }
 
     /// The warnings that the last query gave rise to; those of the statements were given when they came.
-    fn of_the_run(&self) -> Option<Reaction> {
-        let new = |warning: &&Refusal| warning.code == Code::NonFinite;
-        let warnings: Vec<String> =
-            self.notebook.warnings().iter().filter(new).map(|warning| warning.message.clone()).collect();
-        (!warnings.is_empty()).then(|| complaint(format!("warning[non-finite]: {}", warnings.join("; "))))
+    fn of_the_run(&self) -> Vec<Reaction> {
+        let statements = self.notebook.text().len();
+        let new = |warning: &&Refusal| {
+            let of_values = matches!(warning.code, Code::NonFinite | Code::ImplicitParameter);
+            of_values || warning.span.start >= statements
+        };
+        let said = |warning: &Refusal| {
+            let help = warning.help.as_ref().map(|help| format!("\n   = help: {help}"));
+            let (code, message) = (warning.code.name(), &warning.message);
+            complaint(format!("warning[{code}]: {message}{}", help.unwrap_or_default()))
+        };
+        self.notebook.warnings().iter().filter(new).map(said).collect()
     }
 
     /// Adds statements if the program stays one.
@@ -244,6 +255,8 @@ impl Console {
         all.extend(statements.iter().cloned());
         let old = self.notebook.text().to_owned();
         self.notebook.set_text(all.join("\n"));
+        let twice = statements.iter().filter(|own| self.statements.contains(own) && adds(own));
+        let twice: Vec<Reaction> = twice.map(|own| complaint(again(own))).collect();
         match self.notebook.check() {
             Ok(warnings) => {
                 self.statements = all;
@@ -251,11 +264,23 @@ impl Console {
                     warnings.into_iter().filter(|warning| warning.span.start >= before).collect();
                 let text = self.notebook.text();
                 let shown = (!new.is_empty()).then(|| drawn("program", text, &new, Severity::Warning));
-                Ok(shown.into_iter().collect())
+                Ok(shown.into_iter().chain(twice).collect())
             }
             Err(refused) => {
                 self.notebook.set_text(old);
-                Err(refused.to_string())
+                // What was no program before may be mended statement by statement, and sizes may come later.
+                let known = self.notebook.check().err().map(|refused| refused.reports).unwrap_or_default();
+                let old = |report: &Refusal| {
+                    let alike =
+                        |other: &Refusal| (other.code, &other.message) == (report.code, &report.message);
+                    report.code == Code::UnknownSize || known.iter().any(alike)
+                };
+                if !refused.reports.iter().all(old) {
+                    return Err(refused.to_string());
+                }
+                self.notebook.set_text(all.join("\n"));
+                self.statements = all;
+                Ok(vec![complaint(format!("{refused}\nit is kept: what is missing may follow"))])
             }
         }
     }
@@ -326,6 +351,35 @@ fn defines(text: &str, name: &str) -> bool {
         StatementKind::Write { .. } | StatementKind::Query { .. } => false,
     };
     tree.statements.iter().any(one)
+}
+
+/// Whether a statement adds to what others say, so that it counts twice where it stands twice.
+fn adds(text: &str) -> bool {
+    let (tree, _) = parse::parse(text);
+    let one = |statement: &Statement| match &statement.kind {
+        // Of numbers that are given twice there is a warning.
+        StatementKind::Equation { right: RightSide::Expr { expr, .. }, .. }
+            if matches!(expr.kind, ExprKind::Number(_)) =>
+        {
+            false
+        }
+        StatementKind::Equation { head, sign, right: RightSide::Expr { .. }, .. } => match sign {
+            // A tuple that follows twice follows.
+            Sign::Equal => head.brackets != Brackets::Round,
+            Sign::Plus | Sign::Times => true,
+            _ => false,
+        },
+        _ => false,
+    };
+    tree.statements.iter().any(one)
+}
+
+/// What is said of a statement that stands there twice now.
+fn again(text: &str) -> String {
+    let text = text.lines().next().unwrap_or("");
+    format!(
+        "warning: `{text}` stands there already, and now counts twice\n   = help: `:drop NAME` forgets all statements of a name"
+    )
 }
 
 /// Whether a text ends inside brackets or behind an operator.

@@ -441,16 +441,19 @@ impl Notebook {
         analyse(source)
     }
 
-    /// Keeps what a run learned. What only started begins anew with the next question, which may have another seed.
+    /// Keeps what a run learned. What only started begins anew with the next question, which may have another seed; but what
+    /// nothing declares is a parameter from now on, moved or not.
     fn learn(&mut self, program: &Program, symbols: &Arc<Symbols>, parameters: &Parameters) {
         let learns =
             |action: &Action| matches!(action, Action::Query(query) if query.directives.minimize.is_some());
         if !program.actions.iter().any(learns) {
             return;
         }
+        let declared = parameters_of(&self.text);
         for (id, values) in parameters {
             let name = program.name(*id);
-            if self.learned.contains_key(name) || **values != *start_values(program, *id) {
+            let moved = || **values != *start_values(program, *id);
+            if self.learned.contains_key(name) || !declared.iter().any(|known| known == name) || moved() {
                 let domains = program.tensor(*id).domains();
                 let learned = Learned::new(domains, Arc::clone(symbols), Arc::clone(values));
                 self.learned.insert(name.to_owned(), learned);

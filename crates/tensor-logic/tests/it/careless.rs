@@ -205,6 +205,8 @@ const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
         (3, 3),
         "0..2, and its positions",
     ),
+    // Only a redefinition reads it.
+    ("X = [1, 2]\nV[i] := 2 V[i]\nY[i] = V[i] + X[i]\nY?", "missing-data", (2, 1), "gives `V`"),
     // Types.
     ("A[i] : prob\nA = [0.5]\nA?", "type-conflict", (1, 8), "`prob` is a type of relations"),
     ("A : topk(3)\nA = 0.5\nA?", "type-conflict", (1, 5), "`topk(3)` is a type of relations"),

@@ -91,6 +91,51 @@ fn what_was_learned_without_a_declaration_is_read() {
     }
 }
 
+/// What an `@minimize` did not move is a parameter all the same, and what a query is warned of is said.
+#[test]
+fn what_stays_where_it_started_is_read_too() {
+    let mut console = console();
+    let said = talk(
+        &mut console,
+        &[
+            "X = [1, 2]",
+            "d : 2",
+            "Loss = sum[d]((W[d] - X[d])^2)",
+            "Loss? @minimize(lr=0, steps=3)",
+            "W?",
+            "Loss?",
+        ],
+    );
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(said[1].starts_with("! warning[implicit-parameter]: `W` has no data"), "{said:?}");
+    assert!(said[2].starts_with("W?\n") && said[3].starts_with("Loss?\n"), "{said:?}");
+    let said = talk(
+        &mut console,
+        &["Los? @minimize(opt=sgd, lr=0.1, steps=10)", "Age(Ann) = 3; Age(Bob) = 4", "Age(x) > 5?"],
+    );
+    assert!(said.iter().any(|line| line.starts_with("! warning[implicit-parameter]: `Los`")), "{said:?}");
+    assert!(said.iter().any(|line| line.starts_with("! warning[scope]")), "{said:?}");
+}
+
+/// What drops a size can be mended statement by statement, sizes may come behind what has them, and what counts twice is told.
+#[test]
+fn statements_mend_what_is_no_program_any_more() {
+    let mut console = console();
+    let said = talk(
+        &mut console,
+        &["i : 3", "j : 2", "X[i, j] ~ 1", "Q = 5", ":drop i", ":drop j", "j : 2", "i : 3", "Q?", "X?"],
+    );
+    assert!(said[0].starts_with("! error[unknown-size]"), "{said:?}");
+    assert_eq!(said[said.len() - 2], "Q?\n  5.0", "{said:?}");
+    assert!(said.last().unwrap().starts_with("X?\n"), "{said:?}");
+    let said = talk(&mut console, &["Y[s, d] = X[s, d]", "W[e] ~ 0", "Z = [1, 2]", "P = W[e] Z[e]", "P?"]);
+    assert!(said[0].starts_with("! error[unknown-size]"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "P?\n  0.0", "{said:?}");
+    let said = talk(&mut console, &["T = sum[e](Z[e])", "T = sum[e](Z[e])", "T?"]);
+    assert!(said[0].starts_with("! warning: `T = sum[e](Z[e])` stands there already"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "T?\n  6.0");
+}
+
 /// What was learned belongs to elements: others may come, go, or stand in another order.
 #[test]
 fn what_was_learned_of_an_element_stays_its_own() {
@@ -134,9 +179,9 @@ fn lines_are_cleared_and_directives_forgotten() {
     assert_eq!(console.line("A = [1,").1, Next::Rest);
     assert!(console.clear() && !console.clear());
     assert_eq!(talk(&mut console, &["B = 2", "B?"]), ["B?\n  2.0"]);
-    let said = talk(&mut console, &["W ~ 1", "@const(W)", ":drop W", "A = 1", ":drop @const", "A = 1", "A?"]);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].starts_with("! ") && said[1] == "A?\n  1.0", "{said:?}");
+    let said = talk(&mut console, &["W ~ 1", "@const(W)", ":drop W", "A = 1", ":drop @const", "A?"]);
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[..2].iter().all(|said| said.starts_with("! ")) && said[2] == "A?\n  1.0", "{said:?}");
 }
 
 #[test]

@@ -158,6 +158,32 @@ fn pairs_that_are_few_take_little_memory() {
     }
 }
 
+/// What only a comparison of values reads is found by the value, and of two such comparisons it is the one that leaves fewer.
+#[test]
+fn what_a_comparison_alone_reads_is_not_crossed() {
+    let budget = Budget { tuples: 100_000, bytes: 8 << 20 };
+    let parameters = Parameters::new();
+    let facts = |name: &str, step: u64| {
+        (1..3000_u64).map(|at| format!("{name}({at}) = {}\n", at * step % 3001)).collect::<String>()
+    };
+    let relations = facts("F", 7) + &facts("G", 1);
+    let arrays = "i, j : 3000\nV[i] = m | m = (7 * i) % 3001\nU[i] = i\nX[i] = m | m = i % 2\n";
+    let forms = [
+        (relations.as_str(), "N = sum[x, y](1 | F(x) == G(y))", 2998),
+        (relations.as_str(), "N = sum[x, y](F(x) / F(x) | F(x) == G(y))", 2998),
+        (relations.as_str(), "A(x, y) += F(x) | F(x) == G(y)\nN = count[x, y](A(x, y))", 2998),
+        (arrays, "N = sum[i, j](1 | X[i] == X[j], V[i] == U[j])", 1713),
+        (arrays, "N = sum[i, j](1 | V[i] == U[j], X[i] == X[j])", 1713),
+    ];
+    for (data, form, wanted) in forms {
+        let program = analysed(&format!("{data}{form}\n")).unwrap();
+        let request = Request { program: &program, parameters: &parameters, budget };
+        let goal = TensorId(program.tensors.iter().position(|tensor| tensor.name == "N").unwrap() as u32);
+        let found = Auto::new(Box::<Fast>::default()).values(&request, &[goal]).unwrap();
+        assert_eq!(found[0].doubles()[0], f64::from(wanted), "{form}");
+    }
+}
+
 /// Two relations that a guard joins by a value that many have, and another one by their indices.
 #[test]
 fn values_that_many_have_do_not_join_before_what_few_have() {

@@ -110,7 +110,7 @@ fn places_of_refusals() {
         ("Y? @minimize(lr=0.1, lr=0.2)", &[("bad-argument", 22)]),
         ("Y? @minimize(lr=-1)", &[("bad-argument", 14)]),
         ("Y? @minimize(lr=0.1, schedule=cosine, warmup=10, min_lr=0.01)", &[]),
-        ("Y? @minimize(schedule=linear, min_lr=0.01)", &[]),
+        ("Y? @minimize(schedule=linear, min_lr=0.001)", &[]),
         ("Y? @minimize(schedule=constant, warmup=5)", &[]),
         ("Y? @minimize(schedule=cosin)", &[("bad-argument", 14)]),
         ("Y? @minimize(warmup=0.5)", &[("bad-argument", 14)]),

@@ -69,6 +69,8 @@ impl<'a> Context<'a> {
                 Role::Computed | Role::Data if tensor.given.is_empty() && tensor.style == Style::Round => {
                     Role::Empty
                 }
+                // Only redefinitions follow, and nothing stands before them.
+                Role::Computed if tensor.given.is_empty() => Role::Missing,
                 Role::Computed | Role::Data => Role::Data,
                 other => other,
             };

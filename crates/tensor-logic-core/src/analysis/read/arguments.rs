@@ -427,13 +427,11 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
         Value::Name(name) => name.text != "constant",
         _ => true,
     });
+    let number = |key: &str| Some(find(key)?.value.number()?.value);
+    let rate = number("lr").unwrap_or(default_rate(optimiser == Some("sgd")));
     if !declines {
         refuse(find("min_lr"), "`min_lr` belongs to `schedule=linear` and `schedule=cosine`");
-    }
-    let number = |key: &str| Some(find(key)?.value.number()?.value);
-    let least = number("min_lr").unwrap_or(0.0);
-    let rate = number("lr").unwrap_or(default_rate(optimiser == Some("sgd")));
-    if rate < least {
+    } else if rate < number("min_lr").unwrap_or(0.0) {
         refuse(find("min_lr"), &format!("`min_lr` is above `lr`, which is {rate}"));
     }
     if let (Some(steps), Some(epochs)) = (find("steps"), find("epochs")) {

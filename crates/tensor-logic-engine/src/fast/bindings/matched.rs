@@ -55,6 +55,9 @@ impl Equal<'_> {
     }
 }
 
+/// So many guards are tried for the one that leaves the fewest.
+const TRIED: usize = 4;
+
 /// What stands at places, by its value.
 pub(in crate::fast) struct ByValue {
     /// The places of each value one behind the other, in order.
@@ -79,6 +82,11 @@ impl ByValue {
             of.entry(*bits).or_insert((at, at)).1 = at + 1;
         }
         ByValue { places: known.into_iter().map(|(_, at)| at).collect(), of }
+    }
+
+    /// How many places have the values of a list.
+    fn count(&self, wanted: &[Option<f64>]) -> usize {
+        wanted.iter().map(|value| self.of(*value).len()).fold(0, usize::saturating_add)
     }
 
     fn of(&self, value: Option<f64>) -> &[u32] {
@@ -114,17 +122,26 @@ impl Machine {
     ) -> Result<Option<Partners>> {
         let known = |other: &IndexId| rows.binds(*other) || search.context.fixed(*other).is_some();
         let alone = |other: &IndexId| *other == index || search.context.fixed(*other).is_some();
-        let mut found = equal.iter().flat_map(turned).filter(|(_, a, b)| {
+        let found = equal.iter().flat_map(turned).filter(|(_, a, b)| {
             let own = free(b);
             free(a).iter().all(known) && own.contains(&index) && own.iter().all(alone)
         });
-        let Some((equal, a, b)) = found.next() else { return Ok(None) };
-        self.reserve_rows(self.size(index), 1)?;
-        let (id, size) = (self.number(), self.size(index) as u32);
-        let every = Rows::unit().select(&vec![0; size as usize], id).with(index, (0..size).collect(), id);
-        let (values, wanted) = (self.of_rows(b, search, &every)?, self.of_rows(a, search, rows)?);
-        let tells = equal.tells(&values) && equal.tells(&wanted);
-        Ok(tells.then(|| Partners { at: equal.at, ordinals: ByValue::new(&values), wanted }))
+        let mut least: Option<(usize, Partners)> = None;
+        for (equal, a, b) in found.take(TRIED).collect::<Vec<_>>() {
+            self.reserve_rows(self.size(index), 1)?;
+            let (id, size) = (self.number(), self.size(index) as u32);
+            let every = Rows::unit().select(&vec![0; size as usize], id).with(index, (0..size).collect(), id);
+            let (values, wanted) = (self.of_rows(b, search, &every)?, self.of_rows(a, search, rows)?);
+            if !(equal.tells(&values) && equal.tells(&wanted)) {
+                continue;
+            }
+            let partners = Partners { at: equal.at, ordinals: ByValue::new(&values), wanted };
+            let total = partners.ordinals.count(&partners.wanted);
+            if least.as_ref().is_none_or(|(least, _)| total < *least) {
+                least = Some((total, partners));
+            }
+        }
+        Ok(least.map(|(_, partners)| partners))
     }
 
     /// The rows of two tables without a common index that a guard leaves which wants a value of one to be a value of the other,
@@ -148,16 +165,21 @@ impl Machine {
                 && indices.iter().any(|index| table.binds(*index))
         };
         let equal = equal(search);
-        let mut found = equal.iter().flat_map(turned);
-        let Some((equal, a, b)) = found.find(|(_, a, b)| of(&free(a), left) && of(&free(b), right)) else {
-            return Ok(None);
-        };
-        let (values, wanted) = (self.of_rows(b, search, right)?, self.of_rows(a, search, left)?);
-        if !(equal.tells(&values) && equal.tells(&wanted)) {
-            return Ok(None);
+        let found =
+            equal.iter().flat_map(turned).filter(|(_, a, b)| of(&free(a), left) && of(&free(b), right));
+        let mut least: Option<(usize, ByValue, Vec<Option<f64>>, usize)> = None;
+        for (equal, a, b) in found.take(TRIED).collect::<Vec<_>>() {
+            let (values, wanted) = (self.of_rows(b, search, right)?, self.of_rows(a, search, left)?);
+            if !(equal.tells(&values) && equal.tells(&wanted)) {
+                continue;
+            }
+            let others = ByValue::new(&values);
+            let total = others.count(&wanted);
+            if least.as_ref().is_none_or(|(least, ..)| total < *least) {
+                least = Some((total, others, wanted, equal.at));
+            }
         }
-        let others = ByValue::new(&values);
-        let total = wanted.iter().map(|value| others.of(*value).len()).fold(0, usize::saturating_add);
+        let Some((total, others, wanted, at)) = least else { return Ok(None) };
         let many = total > MANY && total / 4 > left.len + right.len;
         if many && (!last || search.relates(left, right)) {
             return Ok(None);
@@ -169,7 +191,7 @@ impl Machine {
             rights.extend_from_slice(others.of(*value));
             lefts.resize(rights.len(), row as u32);
         }
-        Ok(Some((self.side_by_side((left, &lefts), (right, &rights), &[]), equal.at)))
+        Ok(Some((self.side_by_side((left, &lefts), (right, &rights), &[]), at)))
     }
 }
 

@@ -533,6 +533,15 @@ impl Machine {
             Some(ordinals) => ordinals,
             None => (0..self.size(index) as u32).collect(),
         };
+        let id = self.number();
+        let table = Rows::unit().select(&vec![0; ordinals.len()], id).with(index, ordinals, id);
+        if let Some((joined, at)) = self.joined_by_value(search, &rows, &table, true)? {
+            search.done[at] = true;
+            self.note_found(&mut search.steps, Found::Extended(index, joined.len));
+            search.rows = Some(joined);
+            return Ok(());
+        }
+        let ordinals = table.column(index).cloned().unwrap_or_default();
         let total = rows.len.saturating_mul(ordinals.len());
         self.reserve_rows(total, rows.columns.len() + 1)?;
         let picks: Vec<u32> =

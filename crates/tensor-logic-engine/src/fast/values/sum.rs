@@ -24,6 +24,8 @@ use crate::value::Domain;
 pub(super) enum Factor<'p> {
     Times(&'p Expr),
     Over(&'p Expr),
+    /// A quotient.
+    Ratio(&'p Expr, &'p Expr),
     When(Condition<'p>),
 }
 
@@ -31,6 +33,7 @@ impl Factor<'_> {
     fn indices(self) -> Vec<IndexId> {
         match self {
             Factor::Times(expr) | Factor::Over(expr) => free(expr),
+            Factor::Ratio(a, b) => distinct([free(a), free(b)].concat()),
             Factor::When(condition) => condition.indices(),
         }
     }
@@ -124,6 +127,41 @@ struct Factors<'p, 's> {
     summed: &'s [IndexId],
 }
 
+/// Takes out the divisors that nothing is summed over, which divide the sum, and puts others to a factor that has all of their
+/// indices: a quotient is one operation, and twice 49 over 49 is 2. What is left is multiplied by its inverse.
+fn divided<'p>(all: &mut Vec<Factor<'p>>, scope: &Scope<'_>) -> Vec<&'p Expr> {
+    let mut outside = Vec::new();
+    for factor in std::mem::take(all) {
+        let Factor::Over(divisor) = factor else {
+            all.push(factor);
+            continue;
+        };
+        let own = free(divisor);
+        // Where 0 stands for sums that are absent, nothing is divided.
+        let constant = matches!(divisor, Expr::Number(_));
+        if !scope.fill && !constant && !own.iter().any(|index| scope.over.contains(index)) {
+            outside.push(divisor);
+            continue;
+        }
+        let holds = |factor: &&mut Factor<'p>| match factor {
+            Factor::Times(expr) if !constant => {
+                let indices = free(expr);
+                own.iter().all(|index| indices.contains(index))
+            }
+            _ => false,
+        };
+        match all.iter_mut().find(holds) {
+            Some(dividend) => {
+                if let Factor::Times(expr) = *dividend {
+                    *dividend = Factor::Ratio(expr, divisor);
+                }
+            }
+            None => all.push(Factor::Over(divisor)),
+        }
+    }
+    outside
+}
+
 /// Whether what the only condition makes is summed as it is made: no other factor has an index that it lacks.
 fn is_streamed(all: &[Factor<'_>], indices: &[Vec<IndexId>], summed: &[IndexId]) -> bool {
     let mut conditions = all.iter().zip(indices).filter(|(factor, _)| matches!(factor, Factor::When(_)));
@@ -143,13 +181,30 @@ impl Machine {
     ) -> Result<Folded> {
         let mut all = Vec::new();
         let mut constant = factors(scope.body, &mut all);
-        if self.exact.contains(&scope.node) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
-            // What a divisor has no inverse for is divided as it stands.
+        let divides = constant.over != 1.0 || all.iter().any(|factor| matches!(factor, Factor::Over(_)));
+        let scales = constant.times.abs() != 1.0 && all.len() > 1;
+        let mut divisors = Vec::new();
+        if (divides || scales) && scope.over.is_empty() || divides && self.exact.contains(&scope.node) {
+            // What is not summed, and what a divisor has no inverse for, is computed as it stands.
             (all, constant) = (vec![Factor::Times(scope.body)], Constant::ONE);
+        } else if divides {
+            divisors = divided(&mut all, scope);
         }
         all.extend(rest.iter().map(|condition| Factor::When(*condition)));
-        let Folded { rows, block, zero } = self.sum_of(scope, support, inner, (&all, constant.times))?;
-        let block = if constant.over == 1.0 { block } else { block.with(Binary::Divide, constant.over) };
+        let Folded { rows, mut block, zero } = self.sum_of(scope, support, inner, (&all, constant.times))?;
+        if constant.over != 1.0 {
+            block = block.with(Binary::Divide, constant.over);
+        }
+        if !divisors.is_empty() {
+            let outer = inner.with_rows(rows.clone());
+            for divisor in divisors {
+                let divisor = self.expr(divisor, &outer)?;
+                self.reserve_union(&[&block, &divisor])?;
+                block = binary(block, divisor, Binary::Divide);
+            }
+            // a / x + b / x is (a + b) / x for finite numbers only.
+            self.suspect(scope.node, &block, Doubt::NotFinite);
+        }
         Ok(Folded { rows, block, zero })
     }
 
@@ -303,6 +358,11 @@ impl Machine {
                 let divisor = self.expr(expr, context)?;
                 self.suspect(scope, &divisor, Doubt::NoInverse);
                 Ok(divisor.inverse())
+            }
+            Factor::Ratio(a, b) => {
+                let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
+                self.reserve_union(&[&a, &b])?;
+                Ok(binary(a, b, Binary::Divide))
             }
             Factor::When(condition) => self.condition(condition, context),
         }
