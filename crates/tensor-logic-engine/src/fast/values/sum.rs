@@ -129,7 +129,7 @@ struct Factors<'p, 's> {
 
 /// Takes out the divisors that nothing is summed over, which divide the sum, and puts others to a factor that has all of their
 /// indices: a quotient is one operation, and twice 49 over 49 is 2. What is left is multiplied by its inverse.
-fn divided<'p>(all: &mut Vec<Factor<'p>>, scope: &Scope<'_>) -> Vec<&'p Expr> {
+fn divided<'p>(all: &mut Vec<Factor<'p>>, scope: &Scope<'_>, everywhere: bool) -> Vec<&'p Expr> {
     let mut outside = Vec::new();
     for factor in std::mem::take(all) {
         let Factor::Over(divisor) = factor else {
@@ -137,14 +137,13 @@ fn divided<'p>(all: &mut Vec<Factor<'p>>, scope: &Scope<'_>) -> Vec<&'p Expr> {
             continue;
         };
         let own = free(divisor);
-        // Where 0 stands for sums that are absent, nothing is divided.
-        let constant = matches!(divisor, Expr::Number(_));
-        if !scope.fill && !constant && !own.iter().any(|index| scope.over.contains(index)) {
+        let summed = own.iter().any(|index| scope.over.contains(index));
+        if everywhere && !summed && !matches!(divisor, Expr::Number(_)) {
             outside.push(divisor);
             continue;
         }
         let holds = |factor: &&mut Factor<'p>| match factor {
-            Factor::Times(expr) if !constant => {
+            Factor::Times(expr) if summed => {
                 let indices = free(expr);
                 own.iter().all(|index| indices.contains(index))
             }
@@ -188,7 +187,8 @@ impl Machine {
             // What is not summed, and what a divisor has no inverse for, is computed as it stands.
             (all, constant) = (vec![Factor::Times(scope.body)], Constant::ONE);
         } else if divides {
-            divisors = divided(&mut all, scope);
+            // Where 0 stands for sums that no row has, nothing is divided.
+            divisors = divided(&mut all, scope, support.rows.is_none() || !scope.fill);
         }
         all.extend(rest.iter().map(|condition| Factor::When(*condition)));
         let Folded { rows, mut block, zero } = self.sum_of(scope, support, inner, (&all, constant.times))?;
