@@ -15,6 +15,7 @@ use crate::fast::store::doubt::Doubt;
 use crate::fast::store::machine::{Context, Machine, Stored};
 use crate::fast::store::plan::{Key, Thing};
 use crate::fast::store::rows::Rows;
+use crate::function::Function;
 use crate::kernels::{Array, Binary, Folding, Grouping, Segments, View, volume};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range};
 use crate::value::Domain;
@@ -24,6 +25,8 @@ use crate::value::Domain;
 pub(super) enum Factor<'p> {
     Times(&'p Expr),
     Over(&'p Expr),
+    /// What the factors before it are divided by, where nothing is summed.
+    By(&'p Expr),
     /// A quotient.
     Ratio(&'p Expr, &'p Expr),
     When(Condition<'p>),
@@ -32,7 +35,7 @@ pub(super) enum Factor<'p> {
 impl Factor<'_> {
     fn indices(self) -> Vec<IndexId> {
         match self {
-            Factor::Times(expr) | Factor::Over(expr) => free(expr),
+            Factor::Times(expr) | Factor::Over(expr) | Factor::By(expr) => free(expr),
             Factor::Ratio(a, b) => distinct([free(a), free(b)].concat()),
             Factor::When(condition) => condition.indices(),
         }
@@ -86,8 +89,8 @@ pub(super) fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> Constan
         }
         Expr::Quotient(a, b) => {
             let constant = factors(a, into);
-            match **b {
-                Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => constant.over(divisor),
+            match known(b) {
+                Some(divisor) if MODERATE.contains(&divisor.abs()) => constant.over(divisor),
                 _ => {
                     into.push(Factor::Over(b));
                     constant
@@ -109,6 +112,19 @@ pub(super) fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> Constan
     }
 }
 
+/// The number that an expression is, whatever the data are: `sqrt(16)`.
+fn known(expr: &Expr) -> Option<f64> {
+    match expr {
+        Expr::Number(value) => Some(*value),
+        Expr::Negate(a) => Some(-known(a)?),
+        Expr::Call(call) if call.when.guards.is_empty() && !matches!(call.function, Function::User(_)) => {
+            let arguments: Option<Vec<f64>> = call.arguments.iter().map(known).collect();
+            Some(call.function.value(&arguments?))
+        }
+        _ => None,
+    }
+}
+
 /// Constants that are multiplied before they meet the data.
 const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
 
@@ -116,6 +132,8 @@ const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
 struct Beside {
     block: Block,
     map: Option<Arc<Vec<u32>>>,
+    /// Whether what stands before it is divided by it.
+    divides: bool,
 }
 
 /// The factors of a sum over rows.
@@ -183,7 +201,15 @@ impl Machine {
         let divides = constant.over != 1.0 || all.iter().any(|factor| matches!(factor, Factor::Over(_)));
         let scales = constant.times.abs() != 1.0 && all.len() > 1;
         let mut divisors = Vec::new();
-        if (divides || scales) && scope.over.is_empty() || divides && self.exact.contains(&scope.node) {
+        let exact = self.exact.contains(&scope.node);
+        if divides && scope.over.is_empty() && constant == Constant::ONE && support.rows.is_some() && !exact {
+            // Each factor is computed for the rows that it distinguishes.
+            for factor in &mut all {
+                if let Factor::Over(divisor) = *factor {
+                    *factor = Factor::By(divisor);
+                }
+            }
+        } else if (divides || scales) && scope.over.is_empty() || divides && exact {
             // What is not summed, and what a divisor has no inverse for, is computed as it stands.
             (all, constant) = (vec![Factor::Times(scope.body)], Constant::ONE);
         } else if divides {
@@ -312,7 +338,8 @@ impl Machine {
             let blocks = blocks?;
             let scale = self.repeated(&blocks, &drop);
             let what = Contraction { scope, drop: &drop, order: &[], scale, power: None };
-            parts.push(Beside { block: contract(self, blocks, what)?, map });
+            let divides = group.iter().any(|at| matches!(all[*at], Factor::By(_)));
+            parts.push(Beside { block: contract(self, blocks, what)?, map, divides });
         }
         Ok(parts)
     }
@@ -348,12 +375,13 @@ impl Machine {
             return Ok(None);
         }
         let column = Arc::clone(column);
-        Ok(Some(Beside { block: block.renamed(Dim::of(*first), Dim::ROWS), map: Some(column) }))
+        let block = block.renamed(Dim::of(*first), Dim::ROWS);
+        Ok(Some(Beside { block, map: Some(column), divides: false }))
     }
 
     fn factor(&mut self, scope: u64, factor: Factor<'_>, context: &Context) -> Result<Block> {
         match factor {
-            Factor::Times(expr) => self.expr(expr, context),
+            Factor::Times(expr) | Factor::By(expr) => self.expr(expr, context),
             Factor::Over(expr) => {
                 let divisor = self.expr(expr, context)?;
                 self.suspect(scope, &divisor, Doubt::NoInverse);
@@ -395,11 +423,12 @@ impl Machine {
         };
         let masked = parts.iter().any(|part| part.block.mask.is_some());
         if masked || !folds {
-            let blocks: Vec<Block> = parts.into_iter().map(beside).collect();
             let mut product = Block::scalar(constant);
-            for block in blocks {
+            for part in parts {
+                let operation = if part.divides { Binary::Divide } else { Binary::Multiply };
+                let block = beside(part);
                 self.reserve_union(&[&product, &block])?;
-                product = binary(product, block, Binary::Multiply);
+                product = binary(product, block, operation);
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
         }
