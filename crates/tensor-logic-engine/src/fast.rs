@@ -1,7 +1,7 @@
 //! The fast engine: the core form evaluated for all bindings at once.
 //!
 //! Enter at [`Fast`]. A program is put otherwise where that saves work (`rewritten`); its components are evaluated in
-//! order (`session`, `component`). What guards and relations admit becomes a table of *bindings* (`bindings`), and an expression a
+//! order (`component`). What guards and relations admit becomes a table of *bindings* (`bindings`), and an expression a
 //! *block* of numbers for all of them (`values`); heads scatter contributions (`head`). Components that read themselves
 //! come to rest as their class says (`recursion`). What depends on nothing that changed is remembered (`store`), and what
 //! is evaluated again on other numbers is not described again (`repeated`). `planned` says all that beforehand.
@@ -13,7 +13,6 @@ mod planned;
 mod recursion;
 mod repeated;
 mod rewritten;
-mod session;
 mod store;
 mod values;
 
@@ -26,13 +25,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::ast::Span;
-use crate::engine::{Carried, Engine, Request, Slope, Stop, Value, is_interrupted};
-use crate::error::Result;
+use crate::divergence::falls;
+use crate::engine::{
+    Carried, Engine, Parameters, Request, Slope, Stop, Value, WIDEST, is_interrupted, too_wide as wider,
+};
+use crate::error::{Code, Refusal, Result};
 use crate::profile::Profile;
-use crate::program::{Program, Role, Style, Tensor, TensorId};
+use crate::program::{
+    Class, Component, Equation, IndexId, Kind, Program, Range, Role, Style, Tensor, TensorId,
+};
 use crate::reference::Reference;
-use session::Session;
+use crate::walk;
+use rewritten::tuple_blocks::Split;
 use store::machine::{Machine, Stored};
+use store::plan::{Source, Stamps};
 
 /// The fast engine.
 #[derive(Default)]
@@ -312,4 +318,451 @@ impl Engine for Fast {
             }
         }
     }
+}
+
+/// Tensors of more elements are let go of, while learning, when nobody reads them any more.
+const SHED: usize = 1 << 20;
+
+/// So many tensors wait at most until they are computed together.
+const DEFERRED: usize = 256;
+
+/// What some goals need.
+struct Needs {
+    goals: Vec<TensorId>,
+    tensors: BTreeSet<TensorId>,
+    /// The components that make any of it, in order.
+    components: Vec<usize>,
+    /// Large tensors by the last component that reads them.
+    last: HashMap<usize, Vec<TensorId>>,
+    /// Of recursions in steps, what nobody else reads.
+    unread: HashMap<usize, Vec<TensorId>>,
+    /// That an index of one of their equations has too many values.
+    refused: Option<Refusal>,
+}
+
+/// What is kept of a program between calls.
+struct Session {
+    /// Tensors that are written out where they are read, and have no value of their own.
+    inlined: BTreeSet<TensorId>,
+    /// Relations that hold blocks, and what they were taken apart into.
+    splits: BTreeMap<TensorId, Split>,
+    /// The least contributions to relations that must meet none below 0.
+    watches: BTreeMap<TensorId, TensorId>,
+    machine: Machine,
+    components: Arc<Vec<Component>>,
+    /// Components that are done as one.
+    stretches: repeated::stretch::Kept,
+    /// Whether that is all that changes from one evaluation to the next.
+    direct: Option<repeated::direct::Direct>,
+    /// How many tuples were derived of which relation, and their names.
+    derived: (Vec<(TensorId, u64)>, Lengths),
+    /// The tensors of other components that each one reads.
+    sources: Vec<Vec<TensorId>>,
+    /// What the last goals needed.
+    needed: Option<Arc<Needs>>,
+    /// For every component what it was last made from, and which of its tensors were not written down.
+    made: Vec<Option<Stamps>>,
+    left_out: Vec<Vec<TensorId>>,
+    /// What does not come to rest, and from what: it takes thousands of rounds to know.
+    restless: HashMap<usize, (Stamps, Refusal)>,
+    /// Whether it was evaluated since what waits was looked for.
+    may_wait: bool,
+    parameters: Parameters,
+    /// About how many bytes are kept.
+    bytes: usize,
+}
+
+impl Session {
+    fn new(
+        request: &Request<'_>,
+        goals: &[TensorId],
+        storage: Storage,
+        precision: Precision,
+        pool: &Arc<Pool>,
+    ) -> Session {
+        let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
+        let precision = if counts { Precision::Double } else { precision };
+        let mut program = request.program.clone();
+        rewritten::full::dropped(&mut program);
+        let splits = rewritten::tuple_blocks::apart(&mut program, storage);
+        let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
+        let watches = tensor_logic_core::signs::watch(&mut program);
+        let linear = recursion::linear::prepare(&mut program);
+        let program = Arc::new(program);
+        let mut components = program.components.clone();
+        // Tensors in no component are only given.
+        let mut listed = vec![false; program.tensors.len()];
+        for id in components.iter().flat_map(|component| &component.tensors) {
+            if let Some(slot) = listed.get_mut(id.0 as usize) {
+                *slot = true;
+            }
+        }
+        let alone = (0u32..).map(TensorId).zip(listed).filter(|(_, listed)| !listed);
+        let alone =
+            alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
+        components.splice(0..0, alone.collect::<Vec<_>>());
+        let reads = |component: &Component| {
+            let own = |id: &TensorId| component.tensors.contains(id);
+            let all = component.tensors.iter().flat_map(|id| program.reads_of(*id));
+            all.filter(|id| !own(id)).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let sources = components.iter().map(reads).collect();
+        let (made, left_out) = (vec![None; components.len()], vec![Vec::new(); components.len()]);
+        let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
+        machine.linear = linear;
+        machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
+        Session {
+            sources,
+            needed: None,
+            inlined,
+            splits,
+            watches,
+            machine,
+            components: Arc::new(components),
+            stretches: repeated::stretch::Kept::default(),
+            direct: None,
+            derived: Default::default(),
+            made,
+            left_out,
+            restless: HashMap::new(),
+            may_wait: false,
+            parameters: Parameters::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Takes over the values of another program's tensors that are the same here.
+    fn adopt(&mut self, other: Session, same: &BTreeSet<TensorId>) {
+        let old = &other.machine;
+        if (old.storage, old.precision) != (self.machine.storage, self.machine.precision) {
+            return;
+        }
+        self.parameters = other.parameters.clone();
+        self.parameters.retain(|id, _| same.contains(id));
+        for (at, component) in self.components.iter().enumerate() {
+            let made = other.components.iter().position(|known| known.tensors == component.tensors);
+            let fresh = made.is_some_and(|made| {
+                let sources = other.sources[made].iter().map(|read| Source::Tensor(*read));
+                other.made[made] == Some(old.stamps(sources))
+            });
+            let left_out = made.map_or(&[][..], |made| &other.left_out[made]);
+            let is_there = |id: &TensorId| old.stored(*id).is_some() || left_out.contains(id);
+            let all = component.tensors.iter().all(|id| same.contains(id) && is_there(id));
+            let below = self.sources[at].iter().all(|id| self.machine.stored(*id).is_some());
+            if !(fresh && all && below) {
+                continue;
+            }
+            for id in &component.tensors {
+                if let Some(stored) = old.stored(*id) {
+                    self.machine.store(*id, stored.clone());
+                }
+            }
+            let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
+            self.made[at] = Some(self.machine.stamps(sources));
+            self.left_out[at] = left_out.to_vec();
+        }
+    }
+
+    /// The goals and what their values depend on.
+    fn needs(&mut self, goals: &[TensorId]) -> Arc<Needs> {
+        if let Some(needs) = self.needed.as_ref().filter(|needs| needs.goals == goals) {
+            return Arc::clone(needs);
+        }
+        let program = &self.machine.program;
+        let mut tensors = program.needs(goals);
+        // The tuples of what is read in parts are counted.
+        let parts = self.splits.values().filter(|split| tensors.contains(&split.values));
+        let tuples: Vec<TensorId> = parts.filter_map(|split| split.tuples).collect();
+        tensors.extend(program.needs(&tuples));
+        let watches: Vec<_> = self.watches.iter().filter(|(of, _)| tensors.contains(of)).collect();
+        tensors.extend(watches.into_iter().map(|(_, watch)| *watch));
+        let own = |at: &usize| mine(&self.components[*at], &tensors);
+        let components: Vec<usize> = (0..self.components.len()).filter(own).collect();
+        let last = self.last_uses(goals, &tensors);
+        // Of itself no component is a source.
+        let sources = components.iter().flat_map(|at| &self.sources[*at]);
+        let read: BTreeSet<TensorId> = goals.iter().chain(sources).copied().collect();
+        let stepped = components.iter().filter(|at| matches!(self.components[**at].class, Class::Stepped(_)));
+        let unread = stepped.map(|at| {
+            let own = self.components[*at].tensors.iter().filter(|id| !read.contains(id));
+            (*at, own.copied().collect())
+        });
+        let unread = unread.collect();
+        let of = components.iter().flat_map(|at| &self.components[*at].equations);
+        let refused = of.copied().find_map(|at| {
+            let equation = program.equation(at);
+            let refusal = too_wide(program, equation)?;
+            let square = program.tensor(equation.tensor).style == Style::Square;
+            Some(self.machine.fits(equation.tensor).err().filter(|_| square).unwrap_or(refusal))
+        });
+        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last, unread, refused });
+        self.needed = Some(Arc::clone(&needs));
+        needs
+    }
+
+    /// Large tensors that no component behind a component reads, by the position of that component: these hang on
+    /// parameters and are made anew at the next step.
+    fn last_uses(&self, goals: &[TensorId], needed: &BTreeSet<TensorId>) -> HashMap<usize, Vec<TensorId>> {
+        let program = &self.machine.program;
+        let mut moves: BTreeSet<TensorId> =
+            needed.iter().copied().filter(|id| program.tensor(*id).role == Role::Parameter).collect();
+        let mut last = BTreeMap::new();
+        let own = self.components.iter().enumerate().filter(|(_, component)| mine(component, needed));
+        for (at, component) in own {
+            if self.sources[at].iter().any(|id| moves.contains(id)) {
+                moves.extend(component.tensors.iter().copied());
+            }
+            last.extend(component.tensors.iter().chain(&self.sources[at]).map(|id| (*id, at)));
+        }
+        let mut uses: HashMap<usize, Vec<TensorId>> = HashMap::new();
+        for (id, at) in last {
+            let tensor = program.tensor(id);
+            let large = tensor.style == Style::Square && crate::kernels::volume(&tensor.sizes()) > SHED;
+            if large && moves.contains(&id) && tensor.role == Role::Computed && !goals.contains(&id) {
+                uses.entry(at).or_default().push(id);
+            }
+        }
+        uses
+    }
+
+    /// Evaluates what some goals need; says whether nothing changed but what a stretch makes of parameters.
+    fn evaluate(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        given: &mut Data,
+        shed: bool,
+    ) -> Result<bool> {
+        if self.machine.budget != request.budget {
+            self.machine.budget = request.budget;
+            self.machine.forget_records();
+            self.direct = None;
+            self.stretches.clear();
+            self.made.fill(None);
+            self.restless.clear();
+        }
+        if self.done_directly(request, goals, given)? {
+            return Ok(true);
+        }
+        let program = Arc::clone(&self.machine.program);
+        self.may_wait = true;
+        self.machine.tuples = 0;
+        self.machine.bytes = 0;
+        let needs = self.needs(goals);
+        if let Some(refusal) = &needs.refused {
+            return Err(refusal.clone());
+        }
+        let needed = &needs.tensors;
+        let components = Arc::clone(&self.components);
+        let mut stretches = self.stretches.of(goals, self.machine.notes.is_none());
+        let mut evaluated = Vec::new();
+        for at in needs.components.iter().copied() {
+            let component = &components[at];
+            let within = stretches.position(at);
+            if let Some(within) = within {
+                let stretch = &mut stretches.all[within];
+                if stretch.components.last() != Some(&at) || self.machine.done_again(stretch)? {
+                    continue;
+                }
+                // It is not what it was. What is done one by one now stands between others, and may read some of them.
+                for at in stretches.remove(within).components {
+                    self.made[at] = None;
+                    if self.up_to_date((at, &components[at]), request, &needs, given)? {
+                        evaluated.push(at);
+                    }
+                }
+                stretches.failed += 1;
+                continue;
+            }
+            if self.up_to_date((at, component), request, &needs, given)? {
+                evaluated.push(at);
+            }
+            for id in needs.last.get(&at).filter(|_| shed).into_iter().flatten() {
+                self.machine.forget(*id);
+                let own = components.iter().position(|component| component.tensors.contains(id));
+                own.into_iter().for_each(|own| self.made[own] = None);
+            }
+        }
+        let own = needs.components.iter().map(|at| &components[*at]);
+        self.machine.settle(own, |id| goals.contains(&id));
+        for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
+            if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
+                && let Some(at) = (0..least.len).find(|at| least.value(*at) < 0.0)
+            {
+                return Err(falls(&program, *of, &least.tuple(at)));
+            }
+        }
+        evaluated.sort_unstable();
+        self.join(&mut stretches, &evaluated, goals, needed);
+        self.direct = self.direct(&stretches, &evaluated, &needs);
+        self.stretches.keep(stretches);
+        self.bytes = self.machine.kept_bytes();
+        Ok(false)
+    }
+
+    /// Evaluates a component, if anything that it comes from has changed; says whether it had to.
+    fn up_to_date(
+        &mut self,
+        (at, component): (usize, &Component),
+        request: &Request<'_>,
+        needs: &Needs,
+        given: &mut Data,
+    ) -> Result<bool> {
+        let program = Arc::clone(&self.machine.program);
+        for id in component.tensors.iter().filter(|id| program.tensor(**id).role == Role::Parameter) {
+            let (old, new) = (self.parameters.get(id), request.parameters.get(id));
+            let same = match (old, new) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new) || bits_equal(old, new),
+                (None, None) => true,
+                _ => false,
+            };
+            if !same {
+                self.made[at] = None;
+                match new {
+                    Some(new) => self.parameters.insert(*id, Arc::clone(new)),
+                    None => self.parameters.remove(id),
+                };
+            }
+        }
+        // What parameters are is asked at every step of learning.
+        if let ([id], [], None) =
+            (component.tensors.as_slice(), component.equations.as_slice(), &self.made[at])
+            && let Some(values) = self.parameters.get(id)
+            && self.machine.took_parameter(*id, values)
+        {
+            self.made[at] = Some(Stamps::new());
+            return Ok(true);
+        }
+        let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
+        let stamps = self.machine.stamps(sources);
+        let unread = needs.unread.get(&at).map_or(&[][..], Vec::as_slice);
+        let written = self.left_out[at].iter().all(|id| unread.contains(id));
+        if self.made[at].as_ref() == Some(&stamps) && written {
+            self.machine.count(component);
+            return Ok(false);
+        }
+        self.made[at] = None;
+        if let Some((_, refusal)) = self.restless.get(&at).filter(|(from, _)| *from == stamps) {
+            return Err(refusal.clone());
+        }
+        let data = match component.tensors.as_slice() {
+            [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
+            _ => None,
+        };
+        let data = data.filter(|id| program.tensor(*id).role != Role::Parameter);
+        let known = data.and_then(|id| given.get(&(id, self.machine.precision)));
+        // The same data may stand for another tensor: how it is joined and stored belongs to it.
+        let same = |known: &Tensor, id: TensorId| {
+            let tensor = program.tensor(id);
+            (tensor.style, tensor.kind, tensor.combine) == (known.style, known.kind, known.combine)
+                && tensor.places == known.places
+                && tensor.given.len() == known.given.len()
+                && tensor.given.iter().zip(&known.given).all(|(a, b)| a.is(b))
+        };
+        match (known, data) {
+            (Some((known, stored)), Some(id)) if same(known, id) => {
+                self.machine.store(id, stored.clone());
+            }
+            _ => {
+                // Steps and rounds read numbers that are there.
+                if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
+                    let rest = self.components.iter().zip(&self.sources).skip(at);
+                    let rest = rest.filter(|(component, _)| mine(component, &needs.tensors));
+                    let read: BTreeSet<TensorId> = rest.flat_map(|(_, reads)| reads).copied().collect();
+                    let asked = |id| needs.goals.contains(&id) || read.contains(&id);
+                    self.machine.settle(self.components.iter(), asked);
+                }
+                self.machine.unread = unread.to_vec();
+                let done = self.machine.component(component, &self.parameters);
+                self.machine.unread.clear();
+                let left_out = std::mem::take(&mut self.machine.left_out);
+                left_out.iter().for_each(|id| self.machine.forget(*id));
+                self.left_out[at] = left_out;
+                if let Err(refusal) = done {
+                    if refusal.code == Code::Divergence {
+                        self.restless.insert(at, (stamps, refusal.clone()));
+                    }
+                    return Err(refusal);
+                }
+            }
+        }
+        if let Some(id) = data
+            && let Some(stored) = self.machine.stored(id)
+        {
+            given.insert((id, self.machine.precision), (program.tensor(id).clone(), stored.clone()));
+        }
+        self.made[at] = Some(stamps);
+        Ok(true)
+    }
+
+    /// Whether blocks may not hold counts that the goals need with all their digits.
+    fn has_doubtful_counts(&mut self, goals: &[TensorId]) -> bool {
+        let (needs, machine) = (self.needs(goals), &self.machine);
+        needs.tensors.iter().any(|id| machine.is_doubtful_count(*id) || machine.may_cancel(*id))
+    }
+
+    /// Counts the tuples of the relations that the goals need, as far as the first `own` tensors of the program are these.
+    fn count_derived(&mut self, goals: &[TensorId], own: usize) {
+        let needs = self.needs(goals);
+        let (machine, program) = (&self.machine, &self.machine.program);
+        let mut derived = Vec::new();
+        let lengths = self.stretches.lengths(goals);
+        let length = |id: TensorId| match machine.stored(id) {
+            Some(Stored::Relation(relation)) => Some(relation.len as u64),
+            Some(Stored::Dense(_)) => None,
+            None => lengths.iter().find(|(other, _)| *other == id).map(|(_, length)| *length),
+        };
+        // A relation that was taken apart, unless one before it or another tensor has its name.
+        for (id, split) in self.splits.iter().rev() {
+            let tuples = split.tuples.filter(|tuples| needs.tensors.contains(tuples));
+            if let Some(length) = tuples.and_then(length) {
+                derived.push((*id, length.saturating_mul(split.block())));
+            }
+        }
+        for id in &needs.tensors {
+            let tensor = program.tensor(*id);
+            if tensor.role == Role::Computed
+                && tensor.style == Style::Round
+                && !tensor.hidden
+                && (id.0 as usize) < own
+                && let Some(length) = length(*id)
+            {
+                derived.push((*id, length));
+            }
+        }
+        // Names are written down where they are not those of the last time.
+        if self.derived.0 != derived {
+            let name = |(id, length): &(TensorId, u64)| (program.name(*id).to_owned(), *length);
+            let named: BTreeMap<String, u64> = derived.iter().map(name).collect();
+            self.derived = (derived, Arc::new(named.into_iter().collect()));
+        }
+    }
+}
+
+/// The refusal of an equation of which an index has more values than there are codes: tables hold 32 bits of each.
+fn too_wide(program: &Program, equation: &Equation) -> Option<Refusal> {
+    let mut wide = None;
+    let mut visit = |index: IndexId| {
+        if let Range::Domain(domain) = &program.index(index).range
+            && domain.len() >= WIDEST
+        {
+            wide = Some(index);
+        }
+    };
+    equation.left.iter().copied().for_each(&mut visit);
+    for term in &equation.terms {
+        term.over.iter().copied().for_each(&mut visit);
+        walk::expr_indices(&term.body, &mut visit);
+        walk::when_indices(&term.when, &mut visit);
+    }
+    Some(wider(program, wide?, equation.head_span))
+}
+
+/// Whether a component makes anything that is needed.
+fn mine(component: &Component, needed: &BTreeSet<TensorId>) -> bool {
+    component.tensors.iter().any(|id| needed.contains(id))
+}
+
+fn bits_equal(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

@@ -10,4 +10,3 @@ pub(in crate::fast) mod gather;
 pub(in crate::fast) mod holds;
 pub(in crate::fast) mod scope;
 pub(in crate::fast) mod slope;
-mod sum;

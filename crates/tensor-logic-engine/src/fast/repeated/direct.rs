@@ -9,9 +9,8 @@ use std::sync::Arc;
 use super::stretch::Stretches;
 use crate::engine::Request;
 use crate::error::Result;
-use crate::fast::Data;
-use crate::fast::session::{Needs, Session};
 use crate::fast::store::machine::Stored;
+use crate::fast::{Data, Needs, Session};
 use crate::program::{Role, TensorId};
 
 /// What the next evaluation of some goals takes.

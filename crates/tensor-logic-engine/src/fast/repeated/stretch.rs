@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::fast::session::{Session, mine};
 use crate::fast::store::doubt::Doubt;
 use crate::fast::store::machine::{Machine, Stored};
 use crate::fast::store::plan::{self, Source, Stamps};
 use crate::fast::store::records::Input;
 use crate::fast::store::relation::Relation;
+use crate::fast::{Session, mine};
 use crate::kernels::{Array, Origin, Tape};
 use crate::program::{Component, Kind, TensorId};
 

@@ -2,9 +2,10 @@
 //!
 //! Enter at [`Machine::scope`]; sums of products are in `sum`.
 
+mod sum;
+
 use std::sync::Arc;
 
-use super::sum::{Factor, factors};
 use crate::ast::Comparison;
 use crate::engine::Numbers;
 use crate::error::Result;
@@ -17,6 +18,7 @@ use crate::fast::store::rows::Rows;
 use crate::kernels::{Array, Binary};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
+use sum::{Factor, factors};
 
 /// A scope.
 #[derive(Debug, Clone)]

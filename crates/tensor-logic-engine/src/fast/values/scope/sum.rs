@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use super::contract::{Contraction, contract};
-use super::scope::{Folded, Scope};
-use super::slope::Slope;
+use super::super::contract::{Contraction, contract};
+use super::super::slope::Slope;
+use super::{Folded, Scope};
 use crate::error::Result;
 use crate::fast::store::block::{Block, Dim, Groups, binary, folded};
 use crate::fast::store::condition::{Condition, Support, distinct, free};
