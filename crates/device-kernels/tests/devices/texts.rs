@@ -18,7 +18,7 @@ fn is_slow() -> bool {
 
 /// Those of two cards that a text is compiled for.
 #[cfg(any(feature = "cuda", feature = "rocm"))]
-fn cards<'a>(of: [&'a str; 2], text: usize) -> Vec<&'a str> {
+fn cards(of: [&str; 2], text: usize) -> Vec<&str> {
     if is_slow() { of.to_vec() } else { vec![of[(text + seeded::test_seed() as usize) % 2]] }
 }
 
