@@ -25,8 +25,6 @@ use crate::value::Domain;
 pub(super) enum Factor<'p> {
     Times(&'p Expr),
     Over(&'p Expr),
-    /// What the factors before it are divided by, where nothing is summed.
-    By(&'p Expr),
     /// A quotient.
     Ratio(&'p Expr, &'p Expr),
     When(Condition<'p>),
@@ -35,7 +33,7 @@ pub(super) enum Factor<'p> {
 impl Factor<'_> {
     fn indices(self) -> Vec<IndexId> {
         match self {
-            Factor::Times(expr) | Factor::Over(expr) | Factor::By(expr) => free(expr),
+            Factor::Times(expr) | Factor::Over(expr) => free(expr),
             Factor::Ratio(a, b) => distinct([free(a), free(b)].concat()),
             Factor::When(condition) => condition.indices(),
         }
@@ -132,8 +130,6 @@ const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
 struct Beside {
     block: Block,
     map: Option<Arc<Vec<u32>>>,
-    /// Whether what stands before it is divided by it.
-    divides: bool,
 }
 
 /// The factors of a sum over rows.
@@ -202,14 +198,7 @@ impl Machine {
         let scales = constant.times.abs() != 1.0 && all.len() > 1;
         let mut divisors = Vec::new();
         let exact = self.exact.contains(&scope.node);
-        if divides && scope.over.is_empty() && constant == Constant::ONE && support.rows.is_some() && !exact {
-            // Each factor is computed for the rows that it distinguishes.
-            for factor in &mut all {
-                if let Factor::Over(divisor) = *factor {
-                    *factor = Factor::By(divisor);
-                }
-            }
-        } else if (divides || scales) && scope.over.is_empty() || divides && exact {
+        if (divides || scales) && scope.over.is_empty() || divides && exact {
             // What is not summed, and what a divisor has no inverse for, is computed as it stands.
             (all, constant) = (vec![Factor::Times(scope.body)], Constant::ONE);
         } else if divides {
@@ -338,8 +327,7 @@ impl Machine {
             let blocks = blocks?;
             let scale = self.repeated(&blocks, &drop);
             let what = Contraction { scope, drop: &drop, order: &[], scale, power: None };
-            let divides = group.iter().any(|at| matches!(all[*at], Factor::By(_)));
-            parts.push(Beside { block: contract(self, blocks, what)?, map, divides });
+            parts.push(Beside { block: contract(self, blocks, what)?, map });
         }
         Ok(parts)
     }
@@ -376,12 +364,12 @@ impl Machine {
         }
         let column = Arc::clone(column);
         let block = block.renamed(Dim::of(*first), Dim::ROWS);
-        Ok(Some(Beside { block, map: Some(column), divides: false }))
+        Ok(Some(Beside { block, map: Some(column) }))
     }
 
     fn factor(&mut self, scope: u64, factor: Factor<'_>, context: &Context) -> Result<Block> {
         match factor {
-            Factor::Times(expr) | Factor::By(expr) => self.expr(expr, context),
+            Factor::Times(expr) => self.expr(expr, context),
             Factor::Over(expr) => {
                 let divisor = self.expr(expr, context)?;
                 self.suspect(scope, &divisor, Doubt::NoInverse);
@@ -425,10 +413,9 @@ impl Machine {
         if masked || !folds {
             let mut product = Block::scalar(constant);
             for part in parts {
-                let operation = if part.divides { Binary::Divide } else { Binary::Multiply };
                 let block = beside(part);
                 self.reserve_union(&[&product, &block])?;
-                product = binary(product, block, operation);
+                product = binary(product, block, Binary::Multiply);
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
         }
