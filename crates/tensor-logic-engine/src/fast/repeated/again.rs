@@ -232,11 +232,11 @@ impl Machine {
         numbers
     }
 
-    /// What a stored tensor reads that waits, where that is computed: whoever reads such a tensor alone takes its
-    /// operation over.
+    /// What a stored tensor that waits is made of, where that is computed: whoever reads such a tensor alone takes its operation
+    /// over, and that of what it has taken over itself.
     fn within(&self, array: &Array) -> Option<Input> {
         let of = |id: TensorId| match self.stored(id)? {
-            Stored::Dense(waiting) => waiting.reads().iter().position(|read| read.same(array)),
+            Stored::Dense(waiting) => path(waiting, array, &mut Vec::new()),
             Stored::Relation(_) => None,
         };
         let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
@@ -259,6 +259,23 @@ impl Machine {
         let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
         ids.find(|id| self.stored(*id).is_some_and(is))
     }
+}
+
+/// By which of the arrays that operations read one comes from an array to another.
+fn path(from: &Array, to: &Array, seen: &mut Vec<Array>) -> Option<Vec<usize>> {
+    for (nth, read) in from.reads().iter().enumerate() {
+        if read.same(to) {
+            return Some(vec![nth]);
+        }
+        if read.is_waiting() && !seen.iter().any(|other| other.same(read)) {
+            seen.push(read.clone());
+            if let Some(mut rest) = path(read, to, seen) {
+                rest.insert(0, nth);
+                return Some(rest);
+            }
+        }
+    }
+    None
 }
 
 /// An array and those that it needs, as far as they wait.

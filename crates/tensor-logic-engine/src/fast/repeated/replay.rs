@@ -127,9 +127,14 @@ impl Machine {
                 Some(Stored::Dense(array)) if array.len() == *len => Some(array.clone()),
                 _ => None,
             },
-            Input::Within(id, nth, len) => match self.stored(*id) {
+            Input::Within(id, path, len) => match self.stored(*id) {
                 Some(Stored::Dense(waiting)) => {
-                    waiting.reads().get(*nth).filter(|array| array.len() == *len).cloned()
+                    let mut at = waiting.clone();
+                    for nth in path {
+                        let next = at.reads().get(*nth).cloned();
+                        at = next?;
+                    }
+                    (at.len() == *len).then_some(at)
                 }
                 _ => None,
             },

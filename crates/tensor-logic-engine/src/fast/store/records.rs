@@ -65,8 +65,9 @@ pub(in crate::fast) enum Input {
     Tensor(TensorId, usize),
     /// The values of a stored relation.
     Values(TensorId),
-    /// Of the arrays that the operation of a waiting tensor reads one, by its number, of so many elements.
-    Within(TensorId, usize, usize),
+    /// What a waiting tensor is made of: of the arrays that its operation reads one, by its number, of those that this one reads
+    /// one, and so on; of so many elements.
+    Within(TensorId, Vec<usize>, usize),
     /// What an operation of the record makes.
     Made(usize),
     /// Numbers that depend on the text alone.
