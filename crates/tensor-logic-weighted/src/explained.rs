@@ -42,7 +42,8 @@ pub fn explained(request: &Request<'_>, engine: &mut dyn Engine, goal: TensorId)
     }
     let stop = engine.stop();
     let stamp = program.stamp.number();
-    let mut plan = Plan { stamp, asked: asked(program, &[goal]), levels: Vec::new(), explained: true };
+    let asked = asked(program, &[goal]);
+    let mut plan = Plan { stamp, asked, levels: Vec::new(), explained: true, program: None };
     plan.evaluate(request, &stop, &mut |request, goals| engine.values(request, goals))?;
     let own = |level: &&Level| level.relations.contains_key(&goal);
     let Some(level) = plan.levels.iter().find(own) else { return Ok(None) };

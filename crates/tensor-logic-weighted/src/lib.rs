@@ -12,6 +12,7 @@
 mod circuits;
 mod explained;
 mod ground;
+mod linear;
 mod rules;
 mod wanted;
 
@@ -37,6 +38,7 @@ use crate::program::{
 use crate::value::{Const, Domain};
 use circuits::{Compiled, Found};
 use ground::{Grounding, ground, proved_below};
+use linear::linear;
 use rules::Context;
 use tensor_logic_core::recursion;
 use tensor_logic_core::weighted::factors;
@@ -60,6 +62,8 @@ struct Plan {
     levels: Vec<Level>,
     /// Whether somebody will ask where ground rules come from.
     explained: bool,
+    /// The program whose rules are ground, if it is another (`linear`).
+    program: Option<Program>,
 }
 
 /// Relations that need only values of lower levels.
@@ -172,7 +176,10 @@ impl Weighted {
         let known = self.plans.iter().position(|plan| plan.stamp == stamp && plan.asked == asked);
         let mut plan = match known {
             Some(at) => self.plans.remove(at),
-            None => Plan { stamp, asked, levels: Vec::new(), explained: false },
+            None => {
+                let program = linear(request.program);
+                Plan { stamp, asked, levels: Vec::new(), explained: false, program }
+            }
         };
         let evaluated = plan.evaluate(request, stop, ask);
         self.plans.truncate(PLANS - 1);
@@ -183,7 +190,7 @@ impl Weighted {
 
 impl Plan {
     fn evaluate(&mut self, request: &Request<'_>, stop: &Stop, ask: Ask<'_>) -> Result<Evaluated> {
-        let original = request.program;
+        let original = self.program.as_ref().unwrap_or(request.program);
         let of = levels(original);
         let depth = self.asked.keys().map(|id| of[id.0 as usize] + 1).max().unwrap_or(0);
         let mut evaluated = Evaluated {

@@ -32,6 +32,9 @@ pub(crate) fn pick(stream: &mut Stream, from: &[&'static str]) -> &'static str {
 const FIRST: &[&str] = &[
     "S(x, y) <- E(x, y)\nS(x, z) <- S(x, y), E(y, z)",
     "S(x, y) <- E(x, y)\nS(x, z) <- S(x, y), S(y, z)",
+    "S(x, y) <- E(x, y), not R(x)\nS(x, z) <- S(y, z), S(x, y)\nS(x, y) <- G(y, x), R(y)",
+    "S(x, y) <- E(x, y), R(x)\nS(x, z) <- S(x, y), S(z, y)",
+    "S(x, y) <- E(x, y)\nS(x, z) <- S(x, y), S(y, z), G(x, z)",
     "S(x, y) <- E(x, y), R(x)\nS(x, y) <- E(y, x), not R(y)",
     "S(x, y) <- R(x), R(y), x != y",
     "S(x, y) <- G(x, y), V(x), not V(y)",
