@@ -52,6 +52,9 @@ fn built_in(occurrence: &Occurrence<'_>, reports: &mut Vec<Refusal>) -> bool {
 }
 
 fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> Option<TensorName> {
+    let mut list = list.to_vec();
+    without_places(name, &mut list, reports);
+    let list = list.as_slice();
     let first = list.first()?;
     let definitions: Vec<(Span, &Definition<'_>)> = list
         .iter()
@@ -90,16 +93,58 @@ fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> O
     })
 }
 
+/// Reports and takes out declarations such as `E : prob` of what is a relation everywhere else: that all others contradict them
+/// would say the same once more for every fact.
+fn without_places(name: &str, list: &mut Vec<&Occurrence<'_>>, reports: &mut Vec<Refusal>) {
+    let Some(rank) = list.iter().find(|o| o.brackets == Brackets::Round).and_then(|o| o.rank) else { return };
+    list.retain(|occurrence| {
+        let Role::Defines(definition) = &occurrence.role else { return true };
+        let typed = definition.typed.filter(|typed| {
+            definition.form == Form::Declaration
+                && occurrence.brackets == Brackets::None
+                && !is_of_square(typed)
+        });
+        let Some(typed) = typed else { return true };
+        let places: Vec<String> = match rank {
+            0..=3 => ["x", "y", "z"].iter().take(rank).map(|place| (*place).to_owned()).collect(),
+            _ => (1..=rank).map(|place| format!("x{place}")).collect(),
+        };
+        let typed_as = show_type(typed);
+        let message = format!("`{typed_as}` is a type of relations, and `{name}` has no places here");
+        let report = Refusal::new(Code::TypeConflict, occurrence.span, message);
+        reports.push(report.help(format!("write `{name}({}) : {typed_as}`", places.join(", "))));
+        false
+    });
+}
+
 /// The rank of the first occurrence that has one; later ones must agree.
 fn rank(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> Option<usize> {
     let mut ranked = list.iter().filter_map(|occurrence| Some((occurrence.rank?, occurrence.span)));
     let (rank, first) = ranked.next()?;
+    // Of many that say the same, as facts do, one.
+    let mut others: Vec<(usize, Span, usize)> = Vec::new();
     for (other, span) in ranked.filter(|(other, _)| *other != rank) {
-        let message = format!("`{name}` has rank {other} here and rank {rank} at its first use");
+        match others.iter_mut().find(|(known, _, _)| *known == other) {
+            Some((_, _, more)) => *more += 1,
+            None => others.push((other, span, 0)),
+        }
+    }
+    for (other, span, more) in others {
+        let message =
+            format!("`{name}` has rank {other} here{} and rank {rank} at its first use", elsewhere(more));
         let report = Refusal::new(Code::Arity, span, message).label(first, format!("rank {rank}"));
         reports.push(report.help("one name has one rank: use two names"));
     }
     Some(rank)
+}
+
+/// How often something is said besides.
+fn elsewhere(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => " and once more".to_owned(),
+        more => format!(" and {more} times more"),
+    }
 }
 
 fn style(
@@ -113,12 +158,15 @@ fn style(
         return if round { Style::Round } else { Style::Square };
     };
     let style = definition.style;
-    for (span, _) in definitions.iter().filter(|(_, other)| other.style != style) {
+    let mut others = definitions.iter().filter(|(_, other)| other.style != style);
+    if let Some((span, _)) = others.next() {
         let (here, before) = match style {
             Style::Round => ("square", "round"),
             Style::Square => ("round", "square"),
         };
-        let message = format!("`{name}` is defined as a {here} tensor here and as a {before} one before");
+        let more = elsewhere(others.count());
+        let message =
+            format!("`{name}` is defined as a {here} tensor here{more} and as a {before} one before");
         let report = Refusal::new(Code::MixedStyle, *span, message).label(*first, format!("{before} here"));
         reports.push(
             report.help("define it in one style; the style of a read says how a missing element is read"),
@@ -146,7 +194,7 @@ fn declared_type<'a>(
 
 /// A type that says how rules are evaluated, of a tensor that no rule makes.
 fn of_relations(name: &str, typed: &TypeExpr) -> Option<Refusal> {
-    if matches!(typed.name.text.as_str(), "real" | "count") {
+    if is_of_square(typed) {
         return None;
     }
     let message = format!("`{name}` is square, and `{}` is a type of relations", show_type(typed));
@@ -155,6 +203,10 @@ fn of_relations(name: &str, typed: &TypeExpr) -> Option<Refusal> {
         report
             .help("a square tensor has the type `real` or `count`; a relation is written in round brackets"),
     )
+}
+
+fn is_of_square(typed: &TypeExpr) -> bool {
+    matches!(typed.name.text.as_str(), "real" | "count")
 }
 
 fn show_type(kind: &TypeExpr) -> String {
