@@ -53,7 +53,6 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     ("N(0)\nN(x) <- N(x-1)\nN(x)?", "budget", (2, 1), "--max-bytes"),
     // Declarations.
     ("E : prob\n0.9 :: E(0, 1)\nE(0, y)?", "type-conflict", (1, 1), "write `E(x, y) : prob`"),
-    ("E(0, 1)\nE(1); E(2); E(3)\nE(0, 1)?", "arity", (2, 1), "has rank 1 here and 2 times more"),
     // Evidence.
     (
         "C = [1, 0]\nR[r, c] = [[0.8, 0.2], [0.2, 0.8]]\nZ = C[c] R[r, c]\nZ[r | c=1]?",

@@ -121,30 +121,12 @@ fn without_places(name: &str, list: &mut Vec<&Occurrence<'_>>, reports: &mut Vec
 fn rank(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> Option<usize> {
     let mut ranked = list.iter().filter_map(|occurrence| Some((occurrence.rank?, occurrence.span)));
     let (rank, first) = ranked.next()?;
-    // Of many that say the same, as facts do, one.
-    let mut others: Vec<(usize, Span, usize)> = Vec::new();
     for (other, span) in ranked.filter(|(other, _)| *other != rank) {
-        match others.iter_mut().find(|(known, _, _)| *known == other) {
-            Some((_, _, more)) => *more += 1,
-            None => others.push((other, span, 0)),
-        }
-    }
-    for (other, span, more) in others {
-        let message =
-            format!("`{name}` has rank {other} here{} and rank {rank} at its first use", elsewhere(more));
+        let message = format!("`{name}` has rank {other} here and rank {rank} at its first use");
         let report = Refusal::new(Code::Arity, span, message).label(first, format!("rank {rank}"));
         reports.push(report.help("one name has one rank: use two names"));
     }
     Some(rank)
-}
-
-/// How often something is said besides.
-fn elsewhere(more: usize) -> String {
-    match more {
-        0 => String::new(),
-        1 => " and once more".to_owned(),
-        more => format!(" and {more} times more"),
-    }
 }
 
 fn style(
@@ -158,15 +140,12 @@ fn style(
         return if round { Style::Round } else { Style::Square };
     };
     let style = definition.style;
-    let mut others = definitions.iter().filter(|(_, other)| other.style != style);
-    if let Some((span, _)) = others.next() {
+    for (span, _) in definitions.iter().filter(|(_, other)| other.style != style) {
         let (here, before) = match style {
             Style::Round => ("square", "round"),
             Style::Square => ("round", "square"),
         };
-        let more = elsewhere(others.count());
-        let message =
-            format!("`{name}` is defined as a {here} tensor here{more} and as a {before} one before");
+        let message = format!("`{name}` is defined as a {here} tensor here and as a {before} one before");
         let report = Refusal::new(Code::MixedStyle, *span, message).label(*first, format!("{before} here"));
         reports.push(
             report.help("define it in one style; the style of a read says how a missing element is read"),
