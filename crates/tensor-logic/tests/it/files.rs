@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common;
 use tensor_logic::ast::{Name, Span, Text};
 use tensor_logic::engine::{Tuples, Value};
-use tensor_logic::error::Code;
+use tensor_logic::error::{Code, Warning};
 use tensor_logic::files::table::{Dialect, Layout, Rows};
 use tensor_logic::files::{Dense, Files, npy, safe, table, words};
 use tensor_logic::lower::{FileSource, Loaded, Wanted};
@@ -400,6 +400,16 @@ fn programs_read_files() {
         let analysed = analyse(text).unwrap();
         let tensor = analysed.program.tensors.iter().find(|tensor| tensor.name == "M").unwrap();
         assert_eq!((tensor.places.len(), tensor.kind), (rank, kind), "{text}");
+    }
+    // What has two values has their sum, and somebody may not know that.
+    std::fs::write(folder.path().join("twice.csv"), "Ann,3,0.5\nBob,4,0.25\nAnn,3,1\n").unwrap();
+    for (text, warned) in [("M = \"twice.csv\" as values\nM?", 1), ("M = \"r.csv\" as values\nM?", 0)] {
+        let warnings = analyse(text).unwrap().warnings;
+        assert_eq!(warnings.len(), warned, "{text}");
+        let said = |warning: &Warning| {
+            warning.code == Code::DuplicateFact && warning.message.contains("`M(Ann, 3)` a value twice")
+        };
+        assert!(warnings.iter().all(said), "{warnings:?}");
     }
     let refused = |text: &str| analyse(text).unwrap_err()[0].code;
     assert_eq!(refused("M = \"r.csv\"\nM(x, y)?"), Code::FileFormat);

@@ -1,12 +1,13 @@
 //! Facts, arrays, files and start values.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::files::{FileSource, Loaded, Wanted};
 use super::{Context, Mention};
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::digits;
-use crate::error::{Code, Refusal};
+use crate::error::{Code, Refusal, Warning};
 use crate::program::{Action, Combine, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::Const;
 
@@ -259,6 +260,7 @@ impl<'a> Context<'a> {
             Loaded::Facts(mut facts) => {
                 facts.source = file.span;
                 facts.arity = rank;
+                self.given_twice(&head.name.text, &facts, file);
                 self.whole(tensor, &mut facts, file);
                 self.draft.program.tensors[tensor.0 as usize].given.push(Given::Facts(Arc::new(facts)));
             }
@@ -271,6 +273,25 @@ impl<'a> Context<'a> {
                 self.give(tensor, open, shape, values, file.span);
             }
         }
+    }
+
+    /// Warns of a tuple that a file gives a value twice, as of two such facts.
+    fn given_twice(&mut self, name: &str, facts: &Facts, file: &ast::Text) {
+        if facts.values.is_empty() {
+            return;
+        }
+        let mut seen = HashSet::with_capacity(facts.count);
+        let again = (0..facts.count).map(|at| facts.tuple(at)).filter(|tuple| !seen.insert(*tuple));
+        let again: Vec<&[Const]> = again.collect();
+        let Some(first) = again.first() else { return };
+        let tuple = self.draft.program.show_tuple(&first.to_vec());
+        let more = match again.len() {
+            1 => String::new(),
+            count => format!(", and {} more values come again so", count - 1),
+        };
+        let message =
+            format!("`{}` gives `{name}({tuple})` a value twice{more}: they are combined", file.value);
+        self.draft.warnings.push(Warning::new(Code::DuplicateFact, file.span, message));
     }
 
     /// The integers of an array in a file as two numbers each that have all their digits.
