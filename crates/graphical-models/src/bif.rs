@@ -2,7 +2,7 @@
 //!
 //! Enter at [`read`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::model::sums_to_one;
 use crate::{Factor, Failure, Model, Variable, VariableId};
@@ -23,6 +23,8 @@ pub fn read(text: &str) -> Result<Model, Failure> {
     let mut names: Vec<Word> = Vec::new();
     let mut tables: Vec<(Word, Vec<VariableId>, Vec<f64>)> = Vec::new();
     let mut cells = 0;
+    // Tables that stand before the variables that they name.
+    let mut later: Vec<(Word, usize)> = Vec::new();
     while let Some(word) = reader.next() {
         match word.bare() {
             "network" => {
@@ -41,6 +43,11 @@ pub fn read(text: &str) -> Result<Model, Failure> {
                 names.push(name);
                 variables.push(Variable { name: name.text.to_owned(), states });
             }
+            "probability" if reader.names_later(&known) => {
+                later.push((word, reader.at));
+                while reader.word("`{`")?.bare() != "{" {}
+                reader.skip_block()?;
+            }
             "probability" => {
                 let (scope, values) = reader.table(&variables, &known, word, CELLS - cells)?;
                 cells += values.len();
@@ -48,6 +55,12 @@ pub fn read(text: &str) -> Result<Model, Failure> {
             }
             _ => return Err(word.instead_of("`network`, `variable` or `probability`")),
         }
+    }
+    for (word, at) in later {
+        reader.at = at;
+        let (scope, values) = reader.table(&variables, &known, word, CELLS - cells)?;
+        cells += values.len();
+        tables.push((word, scope, values));
     }
     if names.is_empty() {
         return Err(reader.end().wrong("a network without variables".to_owned()));
@@ -280,6 +293,13 @@ impl<'t> Reader<'t> {
         Ok((word, id.ok_or_else(|| word.wrong(format!("there is no variable `{}`", word.text)))?))
     }
 
+    /// Whether what stands between the next brackets has a name that nothing has yet.
+    fn names_later(&self, known: &HashMap<String, VariableId>) -> bool {
+        let head = self.words.iter().skip(self.at).take_while(|word| !matches!(word.bare(), ")" | "{" | "}"));
+        let mut names = head.filter(|word| !word.bare().starts_with(is_sign));
+        names.any(|word| !known.contains_key(word.text))
+    }
+
     /// `( A | B, C ) { (yes, no) 0.1, 0.9; … }`: the scope with `A` last, and the numbers.
     fn table(
         &mut self,
@@ -306,14 +326,14 @@ impl<'t> Reader<'t> {
         self.expect(")")?;
         self.expect("{")?;
         let states = |id: &VariableId| variables[id.0].states.len();
-        let rows = scope.iter().map(states).try_fold(1_usize, usize::checked_mul);
-        // The numbers stand in the text: a table of more cells than it has words is none.
-        let rows = rows.filter(|rows| *rows <= self.words.len());
-        let width = states(&own);
-        let mut values: Vec<Option<Vec<f64>>> = vec![None; rows.unwrap_or(0)];
+        let (rows, width) = (scope.iter().map(states).try_fold(1_usize, usize::checked_mul), states(&own));
+        let rows = rows.filter(|rows| rows.checked_mul(width).is_some_and(|cells| cells <= most));
+        let rows = rows.ok_or_else(|| {
+            start.wrong(format!("with the table of `{}` there are more than {CELLS} cells", name.text))
+        })?;
+        // Those that the text has: a `default` row stands for any number of others.
+        let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         let mut default: Option<Vec<f64>> = None;
-        let wrong =
-            || start.wrong(format!("the table of `{}` has more rows than the text has words", name.text));
         while !self.is("}") {
             let word = self.word("a row or `}`")?;
             match word.bare() {
@@ -325,11 +345,11 @@ impl<'t> Reader<'t> {
                             .to_owned(),
                     ));
                 }
-                "table" if values.iter().any(Option::is_some) => {
+                "table" if !values.is_empty() => {
                     return Err(word.wrong("a second `table`".to_owned()));
                 }
                 "default" if default.is_some() => return Err(word.wrong("a second `default`".to_owned())),
-                "table" => values = vec![Some(self.numbers(width, word, name)?)],
+                "table" => drop(values.insert(0, self.numbers(width, word, name)?)),
                 "default" => default = Some(self.numbers(width, word, name)?),
                 "(" => {
                     let mut at = 0;
@@ -349,24 +369,20 @@ impl<'t> Reader<'t> {
                     }
                     self.expect(")")?;
                     let row = self.numbers(width, word, name)?;
-                    let slot = values.get_mut(at).ok_or_else(wrong)?;
-                    if slot.replace(row).is_some() {
+                    if values.insert(at, row).is_some() {
                         return Err(word.wrong("a second row for these states".to_owned()));
                     }
                 }
                 _ => return Err(word.instead_of("a row of the table")),
             }
         }
-        let rows = rows.ok_or_else(wrong)?;
-        if rows.checked_mul(width).is_none_or(|cells| cells > most) {
-            let message = format!("with the table of `{}` there are more than {CELLS} cells", name.text);
-            return Err(start.wrong(message));
+        let missing = || start.wrong(format!("the table of `{}` misses a row", name.text));
+        if default.is_none() && values.len() < rows {
+            return Err(missing());
         }
         let mut all = Vec::with_capacity(rows * width);
-        for row in &values {
-            let row = row.as_ref().or(default.as_ref());
-            let missing = || start.wrong(format!("the table of `{}` misses a row", name.text));
-            all.extend(row.ok_or_else(missing)?);
+        for row in 0..rows {
+            all.extend(values.get(&row).or(default.as_ref()).ok_or_else(missing)?);
         }
         scope.push(own);
         Ok((scope, all))

@@ -169,7 +169,7 @@ impl Model {
                 let before = states[id.0].len();
                 states[id.0].retain(|state| alive[*state]);
                 if states[id.0].is_empty() {
-                    return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+                    return Err(impossible(evidence.is_empty()));
                 }
                 if states[id.0].len() < before {
                     for other in &near[id.0] {
@@ -204,7 +204,7 @@ impl Model {
         let (tables, more) = gathered(tables);
         log += more;
         if log == f64::NEG_INFINITY {
-            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+            return Err(impossible(evidence.is_empty()));
         }
         Ok(Reduced { states, variables, tables, log })
     }
@@ -337,13 +337,13 @@ fn tree(order: &Order, scopes: &[Vec<usize>]) -> Vec<Clique> {
     order.variables.iter().enumerate().for_each(|(at, variable)| rank[*variable] = at);
     // The clique in which a variable is summed, once there is one.
     let mut clique_of = vec![usize::MAX; order.variables.len()];
+    // The cliques whose message is multiplied in where a variable is summed.
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); order.variables.len()];
     let mut cliques: Vec<Clique> = Vec::new();
     for variable in &order.variables {
         let near = &order.neighbours[*variable];
-        let fits = |clique: &Clique| {
-            clique.variables.len() - clique.own.len() == near.len() + 1 && clique.parent == Some(*variable)
-        };
-        let at = match cliques.iter().position(fits) {
+        let fits = |at: &usize| cliques[*at].variables.len() - cliques[*at].own.len() == near.len() + 1;
+        let at = match below[*variable].iter().copied().filter(fits).min() {
             Some(at) => at,
             None => {
                 let variables = near.iter().copied().chain([*variable]).collect();
@@ -353,7 +353,11 @@ fn tree(order: &Order, scopes: &[Vec<usize>]) -> Vec<Clique> {
         };
         cliques[at].own.push(*variable);
         // For now the variable in whose clique the message is multiplied in.
-        cliques[at].parent = near.iter().copied().min_by_key(|other| rank[*other]);
+        let parent = near.iter().copied().min_by_key(|other| rank[*other]);
+        cliques[at].parent = parent;
+        if let Some(parent) = parent {
+            below[parent].push(at);
+        }
         clique_of[*variable] = at;
     }
     for at in 0..cliques.len() {
@@ -404,7 +408,7 @@ pub(crate) fn upward(
         let mut message = folds(folding, sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
         let most = message.normalise();
         if most == f64::NEG_INFINITY {
-            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+            return Err(impossible(false));
         }
         if !most.is_finite() {
             return Err(beyond());
@@ -505,6 +509,15 @@ pub(crate) fn distribution(mut belief: Table) -> Result<Vec<f64>, Failure> {
         return Err(beyond());
     }
     Ok(belief.values.iter().map(|value| value / sum).collect())
+}
+
+/// What is refused where the product of all factors is zero everywhere.
+fn impossible(without_evidence: bool) -> Failure {
+    let message = match without_evidence {
+        true => "the product of the tables is zero everywhere",
+        false => "the evidence has probability zero",
+    };
+    Failure::Evidence(message.to_owned())
 }
 
 /// What is refused where products have left the numbers.

@@ -2,6 +2,9 @@
 //!
 //! Enter at [`best`]. Koller and Friedman, *Probabilistic Graphical Models*, section 9.4.3.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
 use seeded::Stream;
 
 /// What a greedy rule makes small at every step.
@@ -13,6 +16,24 @@ enum Rule {
     WeightedFill,
     /// The cells of the table that it makes.
     Cells,
+}
+
+/// What a rule makes small, in order. All are whole numbers below 2⁵³, or equal where they are rounded.
+#[derive(Clone, Copy, PartialEq)]
+struct Score(f64);
+
+impl Eq for Score {}
+
+impl Ord for Score {
+    fn cmp(&self, other: &Score) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Score {
+    fn partial_cmp(&self, other: &Score) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// An order and what it costs.
@@ -113,39 +134,83 @@ impl Graph {
         score / 2.0
     }
 
+    /// Joins the neighbours of a variable and takes it out. Says whose scores change, in order: how much less they are, or
+    /// what they are now, where edges have come and that is found anew.
+    fn eliminate(&mut self, next: usize, near: &[usize], rule: Rule) -> Vec<(usize, Result<f64, f64>)> {
+        if rule == Rule::Cells {
+            self.join(near);
+            self.leave(next, near);
+            return near.iter().map(|other| (*other, Ok(self.score(*other, rule)))).collect();
+        }
+        let mut less: BTreeMap<usize, f64> = BTreeMap::new();
+        // What the neighbours miss with the one that goes, they miss no more.
+        for other in near {
+            let missing = self.row(*other).iter().zip(self.row(next)).map(|(own, row)| own & !row);
+            let missing = members(missing.enumerate()).into_iter().filter(|far| *far != next);
+            less.insert(*other, missing.map(|far| self.weight(rule, next, far)).sum());
+        }
+        self.leave(next, near);
+        let mut joined = BTreeSet::new();
+        for (at, a) in near.iter().enumerate() {
+            for b in near[at + 1..].iter().filter(|b| **b != *a) {
+                if self.row(*a)[b / 64] >> (b % 64) & 1 == 1 {
+                    continue;
+                }
+                // An edge comes: those that have both as neighbours miss it no more, and its ends have others to miss.
+                let both = self.row(*a).iter().zip(self.row(*b)).map(|(a, b)| a & b);
+                for far in members(both.enumerate()) {
+                    *less.entry(far).or_insert(0.0) += self.weight(rule, *a, *b);
+                }
+                self.join(&[*a, *b]);
+                joined.extend([*a, *b]);
+            }
+        }
+        let changed = less.into_iter().map(|(at, less)| match joined.contains(&at) {
+            true => (at, Ok(self.score(at, rule))),
+            false => (at, Err(less)),
+        });
+        changed.collect()
+    }
+
+    /// What an edge that is missing counts.
+    fn weight(&self, rule: Rule, a: usize, b: usize) -> f64 {
+        match rule {
+            Rule::WeightedFill => (self.sizes[a] * self.sizes[b]) as f64,
+            Rule::Fill | Rule::Cells => 1.0,
+        }
+    }
+
+    /// Nobody has this one as a neighbour any more.
+    fn leave(&mut self, next: usize, near: &[usize]) {
+        for other in near {
+            self.bits[other * self.words + next / 64] &= !(1 << (next % 64));
+        }
+    }
+
     /// The order of a rule; those that are equally good are taken by their number, or at random. It ends before all variables
     /// are eliminated, where there are more cells than the limit: scores of wide cliques take long.
     fn order(&self, rule: Rule, mut random: Option<&mut Stream>, limit: f64) -> Order {
         let mut graph = self.clone();
         let count = self.sizes.len();
-        let mut scores: Vec<Option<f64>> = vec![None; count];
-        let mut left = vec![true; count];
+        let mut scores: Vec<f64> = (0..count).map(|at| graph.score(at, rule)).collect();
+        let mut open: BTreeSet<(Score, usize)> = scores.iter().copied().map(Score).zip(0..).collect();
         let mut order = Order { variables: Vec::new(), neighbours: vec![Vec::new(); count], cells: 0.0 };
         while order.cells <= limit && order.variables.len() < count {
-            let (mut least, mut ties): (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
-            for at in (0..count).filter(|at| left[*at]) {
-                let score = *scores[at].get_or_insert_with(|| graph.score(at, rule));
-                if score < least {
-                    (least, ties) = (score, vec![at]);
-                } else if score == least {
-                    ties.push(at);
+            let Some((least, first)) = open.first().copied() else { break };
+            let next = match random.as_deref_mut() {
+                None => first,
+                Some(stream) => {
+                    let ties = || open.range((least, 0)..=(least, usize::MAX));
+                    let pick = stream.below(ties().count() as u64) as usize;
+                    ties().nth(pick).map_or(first, |(_, at)| *at)
                 }
-            }
-            let pick =
-                random.as_deref_mut().map_or(0, |stream| stream.below(ties.len().max(1) as u64) as usize);
-            let Some(next) = ties.get(pick).copied() else { break };
+            };
+            open.remove(&(least, next));
             let near = graph.neighbours(next);
-            left[next] = false;
-            graph.join(&near);
-            for other in &near {
-                graph.bits[other * graph.words + next / 64] &= !(1 << (next % 64));
-            }
-            // Edges have changed between neighbours, so scores have for these and theirs.
-            for other in &near {
-                scores[*other] = None;
-                if rule != Rule::Cells {
-                    graph.neighbours(*other).into_iter().for_each(|far| scores[far] = None);
-                }
+            for (at, score) in graph.eliminate(next, &near, rule) {
+                open.remove(&(Score(scores[at]), at));
+                scores[at] = score.unwrap_or_else(|less| scores[at] - less);
+                open.insert((Score(scores[at]), at));
             }
             let cells: f64 = near.iter().map(|other| self.sizes[*other] as f64).product();
             order.cells += cells * self.sizes[next] as f64;
@@ -166,4 +231,39 @@ fn members(rows: impl Iterator<Item = (usize, u64)>) -> Vec<usize> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scores that follow are those that are found anew, on random graphs with hubs.
+    #[test]
+    fn scores_follow() {
+        let mut stream = seeded::Family::named("elimination: scores").stream(0);
+        for _ in 0..60 {
+            let count = 2 + stream.below(90) as usize;
+            let sizes: Vec<usize> = (0..count).map(|_| 2 + stream.below(4) as usize).collect();
+            let edges = stream.below(3 * count as u64);
+            let scopes: Vec<Vec<usize>> = (0..edges)
+                .map(|_| {
+                    let hub = if stream.below(3) == 0 { 0 } else { stream.below(count as u64) };
+                    vec![hub as usize, stream.below(count as u64) as usize]
+                })
+                .collect();
+            for rule in [Rule::Fill, Rule::WeightedFill, Rule::Cells] {
+                let mut graph = Graph::new(&sizes, &scopes);
+                let mut scores: Vec<f64> = (0..count).map(|at| graph.score(at, rule)).collect();
+                let mut left: Vec<usize> = (0..count).collect();
+                while !left.is_empty() {
+                    let next = left.swap_remove(stream.below(left.len() as u64) as usize);
+                    let near = graph.neighbours(next);
+                    for (at, score) in graph.eliminate(next, &near, rule) {
+                        scores[at] = score.unwrap_or_else(|less| scores[at] - less);
+                    }
+                    assert!(left.iter().all(|at| scores[*at] == graph.score(*at, rule)));
+                }
+            }
+        }
+    }
 }

@@ -344,6 +344,60 @@ fn quoted_signs_and_keywords_are_names() {
     }
 }
 
+/// A `default` row stands for any number of others, and a table may come before the variables that it names.
+#[test]
+fn short_tables_and_tables_that_come_first() {
+    let parents: Vec<String> = (0..10).map(|at| format!("P{at}")).collect();
+    let mut text = String::from("network n {}\n");
+    text += &format!(
+        "probability ( A | {} ) {{ default .25, .75; ({}) .5, .5; }}\n",
+        parents.join(", "),
+        ["a"; 10].join(", ")
+    );
+    for name in parents.iter().map(String::as_str).chain(["A"]) {
+        text += &format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
+    }
+    for name in &parents {
+        text += &format!("probability ( {name} ) {{ table .5, .5; }}\n");
+    }
+    let model = bif::read(&text).unwrap();
+    let found = model.marginals(&[], &Limits::default()).unwrap();
+    let right = 0.25 + 0.25 / 1024.0;
+    assert!((found.of[10][0] - right).abs() < 1e-15, "{}", found.of[10][0]);
+    let missing = wrong(bif::read(&text.replace("default .25, .75; ", "")));
+    assert_eq!((missing.0, missing.1), (2, 1), "{missing:?}");
+    assert!(missing.2.contains("misses a row"), "{missing:?}");
+    let unknown = wrong(bif::read(&text.replacen("P9", "P8", 1)));
+    assert!(unknown.0 == 2 && unknown.2.contains("`P8` stands twice"), "{unknown:?}");
+    let unknown = wrong(bif::read(&text.replacen("P9", "Q", 1)));
+    assert!(unknown.0 == 2 && unknown.2.contains("there is no variable `Q`"), "{unknown:?}");
+}
+
+/// A variable with thousands of neighbours, of which each has no other: what it believes is their product.
+#[test]
+fn a_hub_with_thousands_of_leaves() {
+    let mut stream = seeded::Family::named("a hub").stream(0);
+    let count = 3000;
+    let mut text = format!("MARKOV {} {}{}", count + 1, "2 ".repeat(count + 1), count);
+    (1..=count).for_each(|leaf| text += &format!(" 2 0 {leaf}"));
+    let (mut tables, mut logs) = (Vec::new(), [0.0_f64; 2]);
+    for _ in 0..count {
+        let table: Vec<f64> = (0..4).map(|_| 1.0 + stream.below(900) as f64 / 1000.0).collect();
+        logs[0] += (table[0] + table[1]).ln();
+        logs[1] += (table[2] + table[3]).ln();
+        text += &format!(" 4 {} {} {} {}", table[0], table[1], table[2], table[3]);
+        tables.push(table);
+    }
+    let found = uai::read(&text).unwrap().marginals(&[], &Limits::default()).unwrap();
+    let first = 1.0 / (1.0 + (logs[1] - logs[0]).exp());
+    assert!((found.of[0][0] - first).abs() < 1e-10, "{} {first}", found.of[0][0]);
+    for (leaf, table) in (1..).zip(&tables) {
+        let right =
+            first * table[0] / (table[0] + table[1]) + (1.0 - first) * table[2] / (table[2] + table[3]);
+        assert!((found.of[leaf][0] - right).abs() < 1e-10);
+    }
+}
+
 #[test]
 fn careless_texts_are_told_where() {
     for (text, place, told) in [
