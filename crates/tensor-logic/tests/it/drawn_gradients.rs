@@ -108,9 +108,10 @@ fn disagreement(
         // An adjoint may have more tuples than what it is of.
         (Ok(_), Err(found)) if matches!(found.code, Code::Budget | Code::TooLarge) => return None,
         // No number ends the rounds of equations, which know of no way on which nothing flows.
-        (Ok(_), Err(found))
+        (Ok((_, wanted)), Err(found))
             if found.code == Code::Divergence
-                && (leaves_the_numbers(program, goal, parameters)
+                && (wanted.iter().flatten().any(|slope| slope.is_nan())
+                    || leaves_the_numbers(program, goal, parameters)
                     || rests_at_zero(program, goal, parameters))
                 && !comes_to_rest(of, parameters) =>
         {
