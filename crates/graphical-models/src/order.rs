@@ -18,7 +18,7 @@ enum Rule {
     Cells,
 }
 
-/// What a rule makes small, in order. All are whole numbers below 2⁵³, or equal where they are rounded.
+/// What a rule makes small, in order: whole numbers, so that those that follow are exact below 2⁵³.
 #[derive(Clone, Copy, PartialEq)]
 struct Score(f64);
 
