@@ -318,7 +318,7 @@ impl<'p, N: Number> Machine<'p, N> {
                 attained = 1.0;
                 return ControlFlow::Continue(());
             };
-            let order = value.value().partial_cmp(&so_far.value());
+            let order = value.order(so_far);
             joined = Some(match reduce.operation {
                 Operation::Sum | Operation::Avg | Operation::Count => so_far.plus(value),
                 Operation::Product => so_far.times(value),
@@ -326,7 +326,7 @@ impl<'p, N: Number> Machine<'p, N> {
                     _ if so_far.value().is_nan() => so_far,
                     Some(std::cmp::Ordering::Equal) => {
                         attained += 1.0;
-                        N::with(so_far.value(), added(so_far.slope(), value.slope()))
+                        so_far.sloped(added(so_far.slope(), value.slope()))
                     }
                     Some(order) if order.is_gt() != (reduce.operation == Operation::Max) => so_far,
                     _ => {
@@ -344,7 +344,7 @@ impl<'p, N: Number> Machine<'p, N> {
             Operation::Product => joined.or(over_nothing.map(|_| N::new(1.0))),
             Operation::Avg => joined.map(|joined| joined.over(N::new(count))),
             Operation::Max | Operation::Min => {
-                joined.map(|joined| N::with(joined.value(), joined.slope().map(|slope| slope / attained)))
+                joined.map(|joined| joined.sloped(joined.slope().map(|slope| slope / attained)))
             }
         }
     }

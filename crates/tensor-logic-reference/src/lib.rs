@@ -18,6 +18,7 @@ mod limits;
 mod machine;
 mod number;
 mod prove;
+mod steps;
 mod store;
 mod wide;
 mod worlds;
@@ -123,12 +124,12 @@ impl Reference {
     }
 
     /// The elements of square tensors as mantissas, from 1/2 to 1 without their signs, and exponents of 2: those that 64 bits
-    /// hold nothing of among them.
+    /// hold nothing of among them. Recursions in steps are gone through once, not by rounds: queries use this.
     ///
     /// # Errors
     /// The refusals of [`Engine::values`].
     pub fn wide(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Vec<(f64, i64)>>> {
-        let machine = self.evaluate::<Wide>(request, goals, None)?;
+        let machine = self.machine::<Wide>(request, goals, None, true)?;
         let parts = |goal: &TensorId| match machine.store(*goal) {
             Some(Store::Dense(_, values)) => values.iter().map(|value| value.parts()).collect(),
             _ => Vec::new(),
@@ -142,8 +143,19 @@ impl Reference {
         goals: &[TensorId],
         variable: Option<(TensorId, Tuple)>,
     ) -> Result<Machine<'p, N>> {
+        self.machine(request, goals, variable, false)
+    }
+
+    fn machine<'p, N: Number>(
+        &mut self,
+        request: &'p Request<'p>,
+        goals: &[TensorId],
+        variable: Option<(TensorId, Tuple)>,
+        stepwise: bool,
+    ) -> Result<Machine<'p, N>> {
         let mut machine = Machine::new(request, variable);
         machine.stop = self.stop.clone();
+        machine.stepwise = stepwise;
         let outcome = machine.evaluate(goals);
         let mut derived = BTreeMap::new();
         for (at, tensor) in (0u32..).zip(&request.program.tensors) {

@@ -52,6 +52,8 @@ pub(super) struct Machine<'p, N> {
     stopped: Slot<bool>,
     /// An index with more values than are gone through, which ends it too.
     pub(super) wide: Slot<Option<IndexId>>,
+    /// Whether stepped components are gone through step by step, where that can be, instead of by rounds.
+    pub(super) stepwise: bool,
 }
 
 /// The number of a function along an axis, and the binding of its other indices.
@@ -83,6 +85,7 @@ impl<'p, N: Number> Machine<'p, N> {
             ticks: Slot::new(0),
             stopped: Slot::new(false),
             wide: Slot::new(None),
+            stepwise: false,
         }
     }
 
@@ -139,6 +142,15 @@ impl<'p, N: Number> Machine<'p, N> {
         }
     }
 
+    /// Sets an element of a square tensor.
+    pub(super) fn put(&mut self, tensor: TensorId, at: usize, value: N) {
+        if let Some(Some(Store::Dense(_, values))) = self.stores.get_mut(tensor.0 as usize)
+            && let Some(slot) = values.get_mut(at)
+        {
+            *slot = value;
+        }
+    }
+
     /// Evaluates what the goals need.
     pub(super) fn evaluate(&mut self, goals: &[TensorId]) -> Result<()> {
         let needed = self.program.needs(goals);
@@ -172,11 +184,13 @@ impl<'p, N: Number> Machine<'p, N> {
         for tensor in &component.tensors {
             self.reserve(*tensor)?;
         }
-        if matches!(component.class, Class::Plain) {
-            let states = self.round(component)?;
-            states.into_iter().for_each(|(tensor, state)| self.set(tensor, state));
-        } else {
-            self.iterate(component)?;
+        match &component.class {
+            Class::Plain => {
+                let states = self.round(component)?;
+                states.into_iter().for_each(|(tensor, state)| self.set(tensor, state));
+            }
+            Class::Stepped(steps) if self.stepwise && self.by_steps(component, steps)? => {}
+            _ => self.iterate(component)?,
         }
         self.forget();
         for id in &component.tensors {
@@ -215,8 +229,14 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// Forgets what was derived from the state before.
-    fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.plans.borrow_mut().clear();
+        self.lookups.borrow_mut().clear();
+        self.axes.borrow_mut().clear();
+    }
+
+    /// Forgets what was derived from values; the plans stay.
+    pub(super) fn forget_state(&self) {
         self.lookups.borrow_mut().clear();
         self.axes.borrow_mut().clear();
     }
@@ -269,7 +289,7 @@ impl<'p, N: Number> Machine<'p, N> {
         Ok(())
     }
 
-    fn term(
+    pub(super) fn term(
         &self,
         equation: &'p Equation,
         term: &'p Term,
@@ -293,7 +313,7 @@ impl<'p, N: Number> Machine<'p, N> {
         refused.map_or(Ok(()), Err)
     }
 
-    fn contribute(&self, tensor: &Tensor, cells: &mut Cells<N>, element: Tuple, value: N) {
+    pub(super) fn contribute(&self, tensor: &Tensor, cells: &mut Cells<N>, element: Tuple, value: N) {
         let join = |cell: &mut Cell<N>| cell.add(tensor.combine, value);
         match cells {
             Cells::Dense(cells) => {
@@ -351,7 +371,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// What is given of a tensor: facts, arrays, the values of a parameter.
-    fn given(&self, id: TensorId, others: u64) -> Result<Cells<N>> {
+    pub(super) fn given(&self, id: TensorId, others: u64) -> Result<Cells<N>> {
         let tensor = self.program.tensor(id);
         let domains = tensor.domains();
         let mut cells = match tensor.style {

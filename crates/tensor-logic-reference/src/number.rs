@@ -17,6 +17,11 @@ pub(super) trait Number: Copy {
     /// A number with this value, and this slope where slopes are carried.
     fn with(value: f64, slope: Slope) -> Self;
 
+    /// The same number with this slope where slopes are carried.
+    fn sloped(self, slope: Slope) -> Self {
+        Self::with(self.value(), slope)
+    }
+
     /// Whether a count may have this value: it stays below 2⁶³.
     fn fits_count(self) -> bool {
         self.value().abs() < COUNT_LIMIT

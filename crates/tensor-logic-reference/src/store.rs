@@ -1,5 +1,6 @@
 //! What the interpreter holds: the state of a tensor, and cells in which contributions meet.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::number::{Number, added};
@@ -145,19 +146,20 @@ impl<N: Number> Cell<N> {
                     self.joined = N::new(1.0);
                 }
             }
-            Combine::Max => self.compete(value, value.value() > self.joined.value()),
-            Combine::Min => self.compete(value, value.value() < self.joined.value()),
+            Combine::Max => self.compete(value, Ordering::Greater),
+            Combine::Min => self.compete(value, Ordering::Less),
         }
     }
 
-    fn compete(&mut self, value: N, wins: bool) {
+    fn compete(&mut self, value: N, wins: Ordering) {
         if self.joined.value().is_nan() {
             return;
         }
-        if wins || value.value().is_nan() {
+        let order = value.order(self.joined);
+        if order == Some(wins) || value.value().is_nan() {
             *self = Cell { joined: value, count: 1.0 };
-        } else if value.value() == self.joined.value() {
-            self.joined = N::with(self.joined.value(), added(self.joined.slope(), value.slope()));
+        } else if order == Some(Ordering::Equal) {
+            self.joined = self.joined.sloped(added(self.joined.slope(), value.slope()));
             self.count += 1.0;
         }
     }
@@ -168,7 +170,7 @@ impl<N: Number> Cell<N> {
             Combine::Sum | Combine::Times | Combine::Proofs | Combine::Slopes => Some(self.joined),
             Combine::Avg => Some(self.joined.over(N::new(self.count))),
             Combine::Max | Combine::Min if self.count > 1.0 => {
-                Some(N::with(self.joined.value(), self.joined.slope().map(|slope| slope / self.count)))
+                Some(self.joined.sloped(self.joined.slope().map(|slope| slope / self.count)))
             }
             Combine::Max | Combine::Min => Some(self.joined),
             Combine::Or | Combine::Exists => (self.joined.value() > 0.0).then(|| N::new(1.0)),

@@ -89,6 +89,14 @@ impl Number for Wide {
         Wide::new(value)
     }
 
+    fn sloped(self, _: Slope) -> Wide {
+        self
+    }
+    fn differs(self, other: Wide) -> bool {
+        // Two that 64 bits do not hold have the same value there.
+        self.exponent != other.exponent || self.mantissa.to_bits() != other.mantissa.to_bits()
+    }
+
     fn order(self, other: Wide) -> Option<Ordering> {
         let (a, b) = (self.mantissa, other.mantissa);
         match a.is_finite() && b.is_finite() {

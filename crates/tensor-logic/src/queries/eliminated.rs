@@ -85,11 +85,7 @@ fn factor(program: &Program, read: &Read, over: &[(IndexId, Domain)], values: &[
         });
         table.push(element.and_then(|element| values.get(element).copied()).unwrap_or(0.0));
     }
-    let largest = table.iter().copied().fold(0.0, f64::max);
     let fine = table.iter().all(|value| value.is_finite() && *value >= 0.0);
-    if largest > 0.0 {
-        table.iter_mut().for_each(|value| *value /= largest);
-    }
     fine.then(|| Factor { scope: scope.into_iter().map(VariableId).collect(), values: table })
 }
 

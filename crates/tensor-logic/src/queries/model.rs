@@ -2,12 +2,15 @@
 //!
 //! Enter at [`check`] and [`answer`].
 
+mod lost;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::lost::Lost;
 use super::eliminated::{Question, eliminated, variables as variables_of_product};
 use crate::answer::Content;
-use crate::engine::{Engine, Request, Value};
+use crate::engine::{Engine, Request};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Argument, Combine, Equation, Expr, Given, IndexFn, IndexId, Kind, ModelQuery, Place, Program, Query,
@@ -221,16 +224,15 @@ fn has_axis(expr: &Expr) -> bool {
     matches!(expr, Expr::Axis(_)) || expr.parts().0.into_iter().any(has_axis)
 }
 
-/// The values of a model under all values of its targets by one evaluation: where each target is an index that all terms of
+/// The program in which a model has a value for each assignment of its targets, so that one evaluation has them all: where each target is an index that all terms of
 /// the model sum, it moves to the left side. `None` where it is not so, or where another equation below does more with an
 /// index of the name than to have it on its own left side.
 fn together(
-    engine: &mut dyn Engine,
     request: &Request<'_>,
     goal: TensorId,
     open: &[(&str, Domain)],
     fixed: &[(&str, Const)],
-) -> Result<Option<Vec<f64>>> {
+) -> Option<Program> {
     let names = || open.iter().map(|(name, _)| *name);
     let several = names().enumerate().any(|(at, name)| names().take(at).any(|other| other == name));
     let tensor = request.program.tensor(goal);
@@ -242,7 +244,7 @@ fn together(
         || !tensor.given.is_empty()
         || request.program.reads_of(goal).contains(&goal)
     {
-        return Ok(None);
+        return None;
     }
     let mut program = restricted(request.program, goal, fixed);
     let mut own: Vec<(usize, usize, Vec<IndexId>)> = Vec::new();
@@ -254,7 +256,7 @@ fn together(
                 let whole = matches!(&program.index(*index).range, Range::Domain(range) if range == domain);
                 whole.then_some(*index)
             };
-            let Some(indices) = open.iter().map(index).collect::<Option<Vec<_>>>() else { return Ok(None) };
+            let Some(indices) = open.iter().map(index).collect::<Option<Vec<_>>>() else { return None };
             own.push((at, nth, indices));
         }
     }
@@ -264,10 +266,10 @@ fn together(
     // One term for each equation, so that each has its own left side.
     let single = own.iter().all(|(at, ..)| program.equations[*at].terms.len() == 1);
     if own.is_empty() || !single || !names().all(|name| passes(&program, &below, goal, name, &all)) {
-        return Ok(None);
+        return None;
     }
     for (at, _, indices) in own {
-        let Some(equation) = program.equations.get_mut(at) else { return Ok(None) };
+        let Some(equation) = program.equations.get_mut(at) else { return None };
         equation.head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         equation.left.clone_from(&indices);
         for term in &mut equation.terms {
@@ -282,9 +284,7 @@ fn together(
         };
         tensor.places = open.iter().map(place).collect();
     }
-    let values = engine.values(&Request { program: &program, ..request.clone() }, &[goal])?;
-    let square = values.into_iter().next().filter(|value| !matches!(value, Value::Tuples(_)));
-    Ok(square.map(|value| value.doubles().into_owned()))
+    Some(program)
 }
 
 /// The value of a scalar.
@@ -296,15 +296,15 @@ pub fn scalar(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) ->
     Ok(values.first().and_then(|value| value.doubles().first().copied()).unwrap_or(0.0))
 }
 
-/// The value of a model where this holds.
-fn value_under(
+/// The values of a goal of another program.
+fn values_of(
     engine: &mut dyn Engine,
     request: &Request<'_>,
+    program: &Program,
     goal: TensorId,
-    evidence: &[(&str, Const)],
-) -> Result<f64> {
-    let program = restricted(request.program, goal, evidence);
-    scalar(engine, &Request { program: &program, ..request.clone() }, goal)
+) -> Result<Vec<f64>> {
+    let values = engine.values(&Request { program, ..request.clone() }, &[goal])?;
+    Ok(values.first().map(|value| value.doubles().into_owned()).unwrap_or_default())
 }
 
 /// The answer of a query of a model that [`check`] has let pass.
@@ -319,42 +319,31 @@ pub fn answer(
 ) -> Result<Content> {
     let goal = query.tensor;
     if !model.conditional {
-        return Ok(Content::Scalar(Some(value_under(engine, request, goal, &given(model))?)));
+        let program = restricted(request.program, goal, &given(model));
+        let value = scalar(engine, &Request { program: &program, ..request.clone() }, goal)?;
+        return Ok(Content::Scalar(Some(value)));
     }
     let asked = Asked::of(request, query, model)?;
+    let evidence = given(model);
+    let lost = Lost::of(request, goal);
     if variables_of_product(request.program, goal) >= MANY
-        && let Some(values) = by_elimination(engine, request, query, &asked, &given(model))?
+        && let Some(values) = by_elimination(engine, request, query, (&asked, &evidence), lost.as_ref())?
     {
         return Ok(asked.content(values));
     }
-    let whole = value_under(engine, request, goal, &given(model))?;
-    if !(LEAST..=1.0 / LEAST).contains(&whole.abs())
-        && (whole != 0.0 || may_be_rounded(engine, request, goal, &given(model))?)
-    {
-        let values = match by_elimination(engine, request, query, &asked, &given(model))? {
-            Some(values) => values,
-            None => beyond(engine, request, query, &asked, &given(model))?,
-        };
+    if let Some(values) = in_range(engine, request, query, (&asked, &evidence), lost.as_ref())? {
         return Ok(asked.content(values));
     }
-    if whole == 0.0 {
-        return Err(zero_evidence(query));
-    }
-    if let Some(values) = together(engine, request, goal, &asked.open, &asked.fixed)? {
-        return Ok(asked.content(values.iter().map(|value| value / whole).collect()));
-    }
-    let mut values = Vec::with_capacity(asked.count);
-    for at in 0..asked.count {
-        let assignment = asked.assignment(at);
-        values
-            .push(assignment.map_or(Ok(0.0), |all| {
-                value_under(engine, request, goal, &all).map(|value| value / whole)
-            })?);
-    }
+    let eliminated = by_elimination(engine, request, query, (&asked, &evidence), lost.as_ref())?;
+    let values = match eliminated {
+        Some(values) => values,
+        None => beyond(engine, request, query, (&asked, &evidence))?,
+    };
     Ok(asked.content(values))
 }
 
-/// Smaller models, and larger ones than its inverse, are of products of which 64 bits may have lost some.
+/// Smaller models, and larger ones than its inverse, are of products of which 64 bits may have lost some, where nothing else
+/// is known of these.
 const LEAST: f64 = 1e-150;
 /// Products over so many variables are eliminated in logarithms at once.
 const MANY: usize = 64;
@@ -362,6 +351,60 @@ const MANY: usize = 64;
 fn zero_evidence(query: &Query) -> Refusal {
     let message = "the evidence has probability 0, and nothing can be conditioned on it";
     Refusal::new(Code::ZeroEvidence, query.span, message)
+}
+
+/// The answers in numbers of 64 bits; `None` where these may have lost some of them.
+fn in_range(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    query: &Query,
+    (asked, evidence): (&Asked<'_>, &[(&str, Const)]),
+    lost: Option<&Lost>,
+) -> Result<Option<Vec<f64>>> {
+    let goal = query.tensor;
+    let keeps = |value: f64| match lost {
+        Some(lost) => lost.keeps(goal, value),
+        None => (LEAST..=1.0 / LEAST).contains(&value.abs()),
+    };
+    let under = |evidence: &[(&str, Const)]| restricted(request.program, goal, evidence);
+    let evident = under(evidence);
+    let whole = values_of(engine, request, &evident, goal)?.first().copied().unwrap_or(0.0);
+    if whole == 0.0 {
+        let rounded = !keeps(whole) && marked(engine, request, &evident, goal)?.iter().any(|mark| *mark != 0.0);
+        return if rounded { Ok(None) } else { Err(zero_evidence(query)) };
+    }
+    if !keeps(whole) {
+        return Ok(None);
+    }
+    let together = together(request, goal, &asked.open, &asked.fixed);
+    let values = match &together {
+        Some(program) => values_of(engine, request, program, goal)?,
+        None => asked.each(&mut |all| {
+            let found = values_of(engine, request, &under(all), goal)?;
+            Ok(found.first().copied().unwrap_or(0.0))
+        })?,
+    };
+    let fine = |value: f64| match lost {
+        Some(lost) => lost.keeps(goal, value),
+        None => value.is_finite(),
+    };
+    if values.iter().any(|value| *value != 0.0 && !fine(*value)) {
+        return Ok(None);
+    }
+    // A value that may have been dropped is 0 all the same, if it is so by the zeros of the data.
+    if !fine(0.0) && values.contains(&0.0) {
+        let marks = match &together {
+            Some(program) => marked(engine, request, program, goal)?,
+            None => asked.each(&mut |all| {
+                let found = marked(engine, request, &under(all), goal)?;
+                Ok(found.first().copied().unwrap_or(0.0))
+            })?,
+        };
+        if values.iter().zip(&marks).any(|(value, mark)| *value == 0.0 && *mark != 0.0) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(values.iter().map(|value| value / whole).collect()))
 }
 
 /// A number in the place of another that is not 0: neither its logarithm is 0, nor do hundreds of them leave the numbers.
@@ -383,15 +426,15 @@ fn mark_in(expr: &mut Expr) {
     }
 }
 
-/// Whether a model that is 0 may be so for another reason than the zeros in its data: with marks in the place of all other
-/// numbers it is not 0.
-fn may_be_rounded(
+/// The values of a goal with marks in the place of all numbers but 0 of the program's data: where they are 0, the goal is 0 by
+/// the zeros of the data.
+fn marked(
     engine: &mut dyn Engine,
     request: &Request<'_>,
+    program: &Program,
     goal: TensorId,
-    evidence: &[(&str, Const)],
-) -> Result<bool> {
-    let mut program = restricted(request.program, goal, evidence);
+) -> Result<Vec<f64>> {
+    let mut program = program.clone();
     for equation in &mut program.equations {
         equation.terms.iter_mut().for_each(|term| mark_in(&mut term.body));
     }
@@ -410,8 +453,7 @@ fn may_be_rounded(
         (*id, Arc::new(values.iter().map(|value| mark(*value)).collect()))
     };
     let parameters = request.parameters.iter().map(marked).collect();
-    let marks = Request { program: &program, parameters: &parameters, ..request.clone() };
-    Ok(scalar(engine, &marks, goal)? != 0.0)
+    values_of(engine, &Request { parameters: &parameters, ..request.clone() }, &program, goal)
 }
 
 /// The answers by elimination, where the model is one product and each variable is asked for or given once.
@@ -419,8 +461,8 @@ fn by_elimination(
     engine: &mut dyn Engine,
     request: &Request<'_>,
     query: &Query,
-    asked: &Asked<'_>,
-    evidence: &[(&str, Const)],
+    (asked, evidence): (&Asked<'_>, &[(&str, Const)]),
+    lost: Option<&Lost>,
 ) -> Result<Option<Vec<f64>>> {
     let targets = &asked.fixed[evidence.len().min(asked.fixed.len())..];
     let open = asked.open.iter().map(|(name, _)| *name);
@@ -431,38 +473,41 @@ fn by_elimination(
     }
     let places = read_off(request.program, query.tensor, &names);
     let Some([places]) = places.as_deref() else { return Ok(None) };
+    // A factor that is computed itself may have lost some.
+    let whole = |id: &TensorId| lost.is_none_or(|lost| lost.keeps(*id, 0.0));
+    if !request.program.reads_of(query.tensor).iter().all(whole) {
+        return Ok(None);
+    }
     eliminated(engine, request, query, &Question { open: &asked.open, targets, evidence, places })
 }
 
-/// The answers where 64 bits do not hold the model, by numbers with exponents of their own: one quotient for each assignment.
+/// The answers where 64 bits do not hold the model, by numbers with exponents of their own.
 fn beyond(
     engine: &dyn Engine,
     request: &Request<'_>,
     query: &Query,
-    asked: &Asked<'_>,
-    evidence: &[(&str, Const)],
+    (asked, evidence): (&Asked<'_>, &[(&str, Const)]),
 ) -> Result<Vec<f64>> {
+    let goal = query.tensor;
     let mut reference = Reference::stopping(engine.stop());
-    let mut value_under = |evidence: &[(&str, Const)]| {
-        let program = restricted(request.program, query.tensor, evidence);
-        let found = reference.wide(&Request { program: &program, ..request.clone() }, &[query.tensor])?;
-        Ok(found.first().and_then(|values| values.first().copied()).unwrap_or((0.0, 0)))
+    let mut values_of = |program: &Program| {
+        let found = reference.wide(&Request { program, ..request.clone() }, &[goal])?;
+        Ok(found.into_iter().next().unwrap_or_default())
     };
-    let (whole, exponent) = value_under(evidence)?;
+    let first = |values: &[(f64, i64)]| values.first().copied().unwrap_or((0.0, 0));
+    let (whole, exponent) = first(&values_of(&restricted(request.program, goal, evidence))?);
     if whole == 0.0 {
         return Err(zero_evidence(query));
     }
-    let mut values = Vec::with_capacity(asked.count);
-    for at in 0..asked.count {
-        let Some(assignment) = asked.assignment(at) else {
-            values.push(0.0);
-            continue;
-        };
-        let (part, own) = value_under(&assignment)?;
+    let parts = match together(request, goal, &asked.open, &asked.fixed) {
+        Some(program) => values_of(&program)?,
+        None => asked.each(&mut |all| Ok(first(&values_of(&restricted(request.program, goal, all))?)))?,
+    };
+    let quotient = |(part, own): (f64, i64)| {
         let apart = own.saturating_sub(exponent).clamp(-1100, 1100) as i32;
-        values.push(part / whole * 2.0_f64.powi(apart / 2) * 2.0_f64.powi(apart - apart / 2));
-    }
-    Ok(values)
+        part / whole * 2.0_f64.powi(apart / 2) * 2.0_f64.powi(apart - apart / 2)
+    };
+    Ok(parts.into_iter().map(quotient).collect())
 }
 
 /// What a conditional query asks for: one number for each assignment of values to its open targets.
@@ -514,6 +559,14 @@ impl<'a> Asked<'a> {
             assignment.iter().all(|(other, same)| name != other || value == same)
         };
         assignment.iter().all(agrees).then_some(assignment)
+    }
+
+    /// Something for each assignment; the default where it gives one variable two values.
+    fn each<T: Default>(
+        &self,
+        of: &mut dyn FnMut(&[(&str, Const)]) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        (0..self.count).map(|at| self.assignment(at).map_or_else(|| Ok(T::default()), |all| of(&all))).collect()
     }
 
     /// One number for each assignment, as an answer.
