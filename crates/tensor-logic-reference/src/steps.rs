@@ -10,7 +10,9 @@ use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use tensor_logic_core::error::Result;
-use tensor_logic_core::program::{Component, Equation, IndexFn, IndexId, Moving, Range, Steps, Style, TensorId};
+use tensor_logic_core::program::{
+    Component, Equation, IndexFn, IndexId, Moving, Range, Steps, Style, TensorId,
+};
 use tensor_logic_core::value::{Const, Domain, Tuple};
 
 /// What says the step of an element that an equation contributes to.
@@ -65,9 +67,8 @@ impl<'p, N: Number> Machine<'p, N> {
         for (id, places) in &steps.places {
             let tensor = self.program.tensor(*id);
             let &[moving] = places.as_slice() else { return Ok(None) };
-            let apart = |other: &Walked<'_, N>| {
-                (other.moving.up, other.moving.cycle) != (moving.up, moving.cycle)
-            };
+            let apart =
+                |other: &Walked<'_, N>| (other.moving.up, other.moving.cycle) != (moving.up, moving.cycle);
             if tensor.style != Style::Square || walked.iter().any(apart) {
                 return Ok(None);
             }

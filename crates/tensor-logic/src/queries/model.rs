@@ -370,7 +370,8 @@ fn in_range(
     let evident = under(evidence);
     let whole = values_of(engine, request, &evident, goal)?.first().copied().unwrap_or(0.0);
     if whole == 0.0 {
-        let rounded = !keeps(whole) && marked(engine, request, &evident, goal)?.iter().any(|mark| *mark != 0.0);
+        let rounded =
+            !keeps(whole) && marked(engine, request, &evident, goal)?.iter().any(|mark| *mark != 0.0);
         return if rounded { Ok(None) } else { Err(zero_evidence(query)) };
     }
     if !keeps(whole) {
@@ -562,11 +563,10 @@ impl<'a> Asked<'a> {
     }
 
     /// Something for each assignment; the default where it gives one variable two values.
-    fn each<T: Default>(
-        &self,
-        of: &mut dyn FnMut(&[(&str, Const)]) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        (0..self.count).map(|at| self.assignment(at).map_or_else(|| Ok(T::default()), |all| of(&all))).collect()
+    fn each<T: Default>(&self, of: &mut dyn FnMut(&[(&str, Const)]) -> Result<T>) -> Result<Vec<T>> {
+        (0..self.count)
+            .map(|at| self.assignment(at).map_or_else(|| Ok(T::default()), |all| of(&all)))
+            .collect()
     }
 
     /// One number for each assignment, as an answer.

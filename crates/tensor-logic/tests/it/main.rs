@@ -19,6 +19,7 @@ mod demand;
 mod drawn;
 mod embed;
 mod explained;
+mod extremes;
 mod fast;
 mod handed;
 mod interrupts;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::engine::Request;
 use crate::program::{
-    Class, Combine, Component, Equation, Expr, Given, IndexFn, IndexId, Operation, Program, Range, Role, Style,
-    TensorId, Term,
+    Class, Combine, Component, Equation, Expr, Given, IndexFn, IndexId, Operation, Program, Range, Role,
+    Style, TensorId, Term,
 };
 use tensor_logic_core::start::start_values;
 
@@ -41,7 +41,8 @@ struct Size {
 }
 
 /// No element but 0.
-const NONE: Size = Size { least: f64::INFINITY, most: f64::NEG_INFINITY, off: f64::NEG_INFINITY, signed: false };
+const NONE: Size =
+    Size { least: f64::INFINITY, most: f64::NEG_INFINITY, off: f64::NEG_INFINITY, signed: false };
 
 impl Size {
     fn of_numbers(values: impl Iterator<Item = f64>) -> Size {
@@ -305,7 +306,8 @@ fn given(request: &Request<'_>, id: TensorId) -> Size {
         size = size.or(own);
     }
     // An element may be given several times, and then it is the sum.
-    let several = tensor.given.iter().any(|given| !matches!(given, Given::Array { .. })) || tensor.given.len() > 1;
+    let several =
+        tensor.given.iter().any(|given| !matches!(given, Given::Array { .. })) || tensor.given.len() > 1;
     let count = tensor.given.iter().map(|given| given.numbers().len().max(1)).sum::<usize>();
     if several && tensor.combine == Combine::Sum && !size.is_zero() {
         size = size.summed((count as f64).log2());
