@@ -171,3 +171,72 @@ impl<'p, N: Number> Machine<'p, N> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tensor_logic_core::analyse::analyse;
+    use tensor_logic_core::engine::{Budget, Parameters, Request};
+    use tensor_logic_core::function::UserFunctions;
+    use tensor_logic_core::lower::{NoFiles, Options};
+    use tensor_logic_core::program::{Class, TensorId};
+
+    use crate::Reference;
+    use crate::store::Store;
+    use crate::wide::Wide;
+
+    /// Upwards and downwards, by one step and by several, from constants and beside them, through other tensors of the same
+    /// step, with guards and relations, joined by each aggregator; and some that are left to rounds.
+    const PROGRAMS: [(&str, bool); 14] = [
+        ("F[0, x] = A[x]\nF[t+1, y] = F[t, x] P[x, y]", true),
+        ("F[5, x] = A[x]\nF[t, y] = F[t+1, x] P[x, y]", true),
+        ("F[0, x] = A[x]\nF[1, x] = 2 A[x]\nF[t+2, y] = F[t, x] P[x, y] + F[t+1, y]", true),
+        ("F[0, x] = A[x]\nG[t, x] = F[t, y] P[y, x]\nF[t+1, x] = G[t, x] + G[t, x]^2", true),
+        ("F[x, 0] max= A[x]\nF[x, t+1] max= F[y, t] P[y, x]\nF[x, 3] max= 7", true),
+        ("F[0, x] = A[x]\nF[t+1, x] = F[t, y] (P[y, x] | x != y)\nF[t+1, x] = 1e-200 F[t, x]", true),
+        ("R(0, 1)\nR(1, 2)\nR(2, 0)\nF[0, x] = A[x]\nF[t+1, y] = F[t, x] R(x, y)", true),
+        ("F[0] = 1e-250\nF[t+1] = F[t] F[t] + F[t]", true),
+        ("F[0, x] = A[x]\nF[1+t, x] = 1e-300 softmax[x](F[t, x])", true),
+        ("F[0, x] = A[x]\nG[t+1, x] = F[t, x] / 3\nF[t+1, x] = G[t+1, y] P[y, x]", true),
+        ("F[0, x] min= A[x]\nF[t+1, y] min= F[t, x] P[x, y]", true),
+        ("F[0, x] = A[x]\nF[t+1, y] = (F[t, x] P[x, y] | F[t, x] > 1)", true),
+        ("F[0, x] = A[x]\nF[2*t+1, x] = F[t, x]\nF[2*t+2, x] = F[t, y] P[y, x]", false),
+        ("F[0, 0] = 1\nF[t+1, u] = F[t, u]\nF[t, u+1] = 1e-90 F[t, u]", false),
+    ];
+
+    #[test]
+    fn steps_are_what_rounds_come_to() {
+        let mut taken = 0;
+        for (text, steps) in PROGRAMS {
+            let text = format!(
+                "t, u : 6; x, y : 3\nA = [1e-250, 0.5, 0]\nP = [[0.1, 1e-100, 2], [0, 1e150, 1], [3, 1, 1e-300]]\n{text}\n"
+            );
+            let analysed = analyse(&text, &mut NoFiles, &UserFunctions::default(), &Options::default());
+            let program = analysed.unwrap_or_else(|refused| panic!("{text}\n{refused:?}")).program;
+            let goals: Vec<TensorId> = (0..program.tensors.len() as u32).map(TensorId).collect();
+            let budget = Budget { tuples: 1 << 20, bytes: 1 << 20 };
+            let request = Request { program: &program, parameters: &Parameters::new(), budget };
+            let values = |stepwise| {
+                let mut reference = Reference::default();
+                let machine = reference.machine::<Wide>(&request, &goals, None, stepwise).unwrap();
+                let parts = |goal: &TensorId| match machine.store(*goal) {
+                    Some(Store::Dense(_, values)) => {
+                        let bits = |(mantissa, exponent): (f64, i64)| (mantissa.to_bits(), exponent);
+                        values.iter().map(|value| bits(value.parts())).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                goals.iter().map(parts).collect::<Vec<_>>()
+            };
+            assert_eq!(values(true), values(false), "{text}");
+            let mut machine = crate::Machine::<Wide>::new(&request, None);
+            machine.evaluate(&goals).unwrap();
+            for component in &program.components {
+                if let Class::Stepped(own) = &component.class {
+                    assert_eq!(machine.by_steps(component, own).unwrap(), steps, "{text}");
+                    taken += usize::from(steps);
+                }
+            }
+        }
+        assert!(taken > 8);
+    }
+}

@@ -139,7 +139,8 @@ impl Number for Wide {
         let plain = power(self.value(), n);
         let fits = plain == 0.0 && self.mantissa == 0.0
             || plain.is_nan()
-            || Wide::new(plain).is_plain() && plain != 0.0;
+            || plain.is_infinite() && self.mantissa.is_infinite()
+            || plain.is_finite() && Wide::new(plain).is_plain() && plain != 0.0;
         if self.is_plain() && fits || n == 0.0 || self.mantissa == 0.0 {
             return Wide::new(plain);
         }
@@ -261,6 +262,11 @@ mod tests {
             1.0_f64.exp(),
         );
         near(small.power(Wide::new(3.0)).over(small).over(small).over(small), 1.0);
+        // What 64 bits hold themselves, and whose power they do not.
+        let some = Wide::new(1e200);
+        near(some.power(Wide::new(2.0)).over(some), 1e200);
+        near(some.power(Wide::new(-2.0)).times(some), 1e-200);
+        near(some.power(Wide::new(2.5)).over(some).over(some), 1e100);
         assert_eq!(small.order(Wide::new(0.0)), Some(Ordering::Greater));
         assert_eq!(small.order(large), Some(Ordering::Less));
     }

@@ -256,7 +256,7 @@ fn together(
                 let whole = matches!(&program.index(*index).range, Range::Domain(range) if range == domain);
                 whole.then_some(*index)
             };
-            let Some(indices) = open.iter().map(index).collect::<Option<Vec<_>>>() else { return None };
+            let indices = open.iter().map(index).collect::<Option<Vec<_>>>()?;
             own.push((at, nth, indices));
         }
     }
@@ -269,7 +269,7 @@ fn together(
         return None;
     }
     for (at, _, indices) in own {
-        let Some(equation) = program.equations.get_mut(at) else { return None };
+        let equation = program.equations.get_mut(at)?;
         equation.head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         equation.left.clone_from(&indices);
         for term in &mut equation.terms {
@@ -380,7 +380,7 @@ fn in_range(
     let together = together(request, goal, &asked.open, &asked.fixed);
     let values = match &together {
         Some(program) => values_of(engine, request, program, goal)?,
-        None => asked.each(&mut |all| {
+        None => asked.each(|all| {
             let found = values_of(engine, request, &under(all), goal)?;
             Ok(found.first().copied().unwrap_or(0.0))
         })?,
@@ -396,7 +396,7 @@ fn in_range(
     if !fine(0.0) && values.contains(&0.0) {
         let marks = match &together {
             Some(program) => marked(engine, request, program, goal)?,
-            None => asked.each(&mut |all| {
+            None => asked.each(|all| {
                 let found = marked(engine, request, &under(all), goal)?;
                 Ok(found.first().copied().unwrap_or(0.0))
             })?,
@@ -502,7 +502,7 @@ fn beyond(
     }
     let parts = match together(request, goal, &asked.open, &asked.fixed) {
         Some(program) => values_of(&program)?,
-        None => asked.each(&mut |all| Ok(first(&values_of(&restricted(request.program, goal, all))?)))?,
+        None => asked.each(|all| Ok(first(&values_of(&restricted(request.program, goal, all))?)))?,
     };
     let quotient = |(part, own): (f64, i64)| {
         let apart = own.saturating_sub(exponent).clamp(-1100, 1100) as i32;
@@ -563,7 +563,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Something for each assignment; the default where it gives one variable two values.
-    fn each<T: Default>(&self, of: &mut dyn FnMut(&[(&str, Const)]) -> Result<T>) -> Result<Vec<T>> {
+    fn each<T: Default>(&self, mut of: impl FnMut(&[(&str, Const)]) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count)
             .map(|at| self.assignment(at).map_or_else(|| Ok(T::default()), |all| of(&all)))
             .collect()
