@@ -93,13 +93,16 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
         return refuse(format!("`{}` is no model: no equation makes it a sum of products", tensor.name));
     }
     let variables = variables(program, &[query.tensor]);
-    let names = model.targets.iter().map(|(name, _, span)| (name, None, *span));
+    let names = model.targets.iter().map(|(name, value, span)| (name, *value, *span));
     let given = model.evidence.iter().map(|(name, value, span)| (name, Some(*value), *span));
     for (name, value, span) in names.chain(given) {
         let Some(indices) = variables.get(name.as_str()) else {
             let message = format!("`{}` has no index `{name}`", tensor.name);
             let known: Vec<String> = variables.keys().map(|name| format!("`{name}`")).collect();
-            let help = format!("the indices there are: {}", known.join(", "));
+            let help = match known.is_empty() {
+                true => "no equation below it has one".to_owned(),
+                false => format!("the indices there are: {}", known.join(", ")),
+            };
             return Err(Refusal::new(Code::UnknownEvidence, span, message).help(help));
         };
         let domain = domain(program, query.tensor, indices);

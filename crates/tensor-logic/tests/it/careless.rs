@@ -61,6 +61,8 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
         "0",
     ),
     ("C = [1, 0]\nZ = C[c]\nZ | c=7?", "unknown-evidence", (3, 5), "no value `7`"),
+    ("C = [1, 0]\nZ = C[c]\nZ[c=7 | ]?", "unknown-evidence", (3, 3), "no value `7`"),
+    ("W() = 3\nZ = W()\nZ | x=1 ?", "unknown-evidence", (3, 5), "no equation below it has one"),
     // Probabilities.
     ("1.5 :: Rain(Mon)\nRain(x)?", "bad-probability", (1, 1), "`1.5` is no probability"),
     ("-0.5 :: Rain(Mon)\nRain(x)?", "bad-probability", (1, 1), "`-0.5` is no probability"),

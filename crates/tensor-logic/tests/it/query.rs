@@ -252,6 +252,11 @@ fn what_is_refused_and_where() {
         (&["s.bif", "--loopy", "--damping", "2"], "--damping", "bad-argument", 1, 1, "damping"),
         (&["s.bif", "--loopy", "--tolerance", "nan"], "--tolerance", "bad-argument", 1, 1, "tolerance"),
         (&["s.bif", "--of", "Rain,Cloudy,Rain"], "--of", "bad-argument", 1, 13, "twice"),
+        // What begins with a sign is no option.
+        (&["s.bif", "--loopy", "--damping", "-0.5"], "--damping", "bad-argument", 1, 1, "0 ≤ d < 1"),
+        (&["s.bif", "--loopy", "--tolerance", "-1"], "--tolerance", "bad-argument", 1, 1, "no tolerance"),
+        (&["s.bif", "--of", "-1.5"], "--of", "unknown-evidence", 1, 1, "`Rain`, `the grass`"),
+        (&["s.bif", "--evidence", "-1.5=yes"], "--evidence", "unknown-evidence", 1, 1, "`Rain`, `the grass`"),
         (&["s.bif", "--of", "Rain,Snow"], "--of", "unknown-evidence", 1, 6, "`Rain`, `the grass`"),
         (&["sum.bif"], "sum.bif", "file-format", 6, 33, "`Rain` sums to 0.9"),
         (&["cut.bif"], "cut.bif", "file-format", 2, 10, "`Cloudy` has no table"),

@@ -25,7 +25,7 @@ pub(crate) struct Query {
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// What is observed: `NAME=STATE`, several with commas between; names in `"` may hold anything; repeatable.
-    #[arg(long, value_name = "NAME=STATE")]
+    #[arg(long, value_name = "NAME=STATE", allow_hyphen_values = true)]
     evidence: Vec<String>,
     /// What is observed, by numbers: a file of the form `.uai.evid`.
     #[arg(long, value_name = "FILE")]
@@ -34,7 +34,7 @@ pub(crate) struct Query {
     #[arg(long)]
     marginals: bool,
     /// The distribution of these variables together, commas between them; repeatable.
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES", allow_hyphen_values = true)]
     of: Vec<String>,
     /// The most probable states of all variables together.
     #[arg(long)]
@@ -55,10 +55,22 @@ pub(crate) struct Query {
     #[arg(long, value_name = "N", default_value_t = 1000, requires = "loopy")]
     rounds: usize,
     /// Of `--loopy`: the messages rest when no number of them moves by more in a round.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1e-9, requires = "loopy")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1e-9,
+        requires = "loopy",
+        allow_negative_numbers = true
+    )]
     tolerance: f64,
     /// Of `--loopy`: the share of an old message that stays in the new one, below 1.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "loopy")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.0,
+        requires = "loopy",
+        allow_negative_numbers = true
+    )]
     damping: f64,
     /// The most bytes that tables may take [default: three quarters of the machine's memory].
     #[arg(long, value_parser = count)]
