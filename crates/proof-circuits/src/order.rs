@@ -1,8 +1,8 @@
 //! Orders of choices: how large a diagram becomes is decided by them, and finding the best one is hard.
 //!
 //! So there are several: as a search to the depth meets them, the nearest to the goals first, either of these after some
-//! rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in, and
-//! along the graph of atoms from one end to the other.
+//! rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in,
+//! along the graph of atoms from one end to the other, and the first one turned around.
 
 use crate::proofs::{Atom, Literal, Proofs};
 
@@ -13,7 +13,7 @@ const ROUNDS: usize = 40;
 pub(crate) fn orders(proofs: &Proofs, goals: &[Atom]) -> Vec<Vec<u32>> {
     let deep: Vec<u32> = (0..proofs.alternatives.len().saturating_sub(1) as u32).collect();
     let near = proofs.breadth(goals);
-    let mut orders = vec![deep, near];
+    let mut orders = vec![deep.clone(), near];
     for at in 0..2 {
         orders.push(settled(proofs, &orders[at]));
     }
@@ -22,6 +22,11 @@ pub(crate) fn orders(proofs: &Proofs, goals: &[Atom]) -> Vec<Vec<u32>> {
     let is_graph =
         (0..proofs.rules() as u32).all(|rule| proofs.body(rule).iter().filter(follows).count() <= 1);
     orders.insert(if is_graph { 0 } else { orders.len() }, banded(proofs, goals));
+    // Of several goals that follow from each other, each is one choice on top of the one before it where later choices stand
+    // above earlier ones: all of a chain take as many nodes as it has steps, and their square the other way around.
+    if goals.len() > 1 {
+        orders.insert(1, deep.into_iter().rev().collect());
+    }
     let mut at = 1;
     while at < orders.len() {
         if orders[..at].contains(&orders[at]) {
