@@ -13,6 +13,9 @@ use crate::{Failure, Limits};
 /// Joining two proofs takes as long as comparing about so many.
 const JOIN: usize = 10;
 
+/// Of so many more literals in a proof, it takes as long again.
+const LONG: usize = 16;
+
 /// How far products of the same numbers may differ by their order.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
@@ -239,7 +242,10 @@ impl<'p> Keeper<'p> {
 
     /// One of these and one of those.
     pub(crate) fn both(&mut self, ways: &[Weighted], others: &[&[Literal]]) -> Vec<Weighted> {
-        if !self.spend(ways.len().saturating_mul(others.len()).saturating_mul(JOIN)) {
+        let longest = |lengths: &mut dyn Iterator<Item = usize>| 1 + lengths.max().unwrap_or(0) / LONG;
+        let long =
+            longest(&mut ways.iter().map(|(_, way)| way.len()).chain(others.iter().map(|other| other.len())));
+        if !self.spend(ways.len().saturating_mul(others.len()).saturating_mul(JOIN * long)) {
             return Vec::new();
         }
         let pairs = ways.iter().flat_map(|(_, way)| others.iter().map(move |other| (way, other)));
@@ -256,7 +262,7 @@ impl<'p> Keeper<'p> {
         found.sort_by(order);
         let mut best: Vec<Weighted> = Vec::new();
         for (weight, proof) in found {
-            if !self.spend(best.len()) {
+            if !self.spend(best.len() * (1 + proof.len() / LONG)) {
                 break;
             }
             if best.iter().any(|(_, other)| self.contains(&proof, other)) {
@@ -285,9 +291,17 @@ impl<'p> Keeper<'p> {
         self.cut = self.cut.into_iter().chain(weight).reduce(f64::max);
     }
 
-    /// Whether a proof says all that another one says.
+    /// Whether a proof says all that another one says. Both are sorted, so that one is gone through beside the other.
     fn contains(&self, proof: &[Literal], other: &[Literal]) -> bool {
-        other.iter().all(|literal| says(self.proofs, proof, *literal))
+        let mut rest = proof;
+        other.iter().all(|literal| {
+            while let Some((first, behind)) = rest.split_first()
+                && event(*first) < event(*literal)
+            {
+                rest = behind;
+            }
+            rest.first() == Some(literal) || because(self.proofs, proof, *literal).is_some()
+        })
     }
 
     /// What both say, if that can be.
