@@ -227,7 +227,15 @@ impl<'a> Parser<'a> {
             TokenKind::BadText => (token.span, self.bad_text(token.span)),
             _ => (token.span, quote(self.text_of(token.span))),
         };
-        Refusal::new(Code::Syntax, span, format!("expected {expected}, found {found}"))
+        let refusal = Refusal::new(Code::Syntax, span, format!("expected {expected}, found {found}"));
+        // `.5`
+        let next = self.token(self.state.at + 1);
+        let digits = self.text_of(next.span);
+        let number = digits.starts_with(|first: char| first.is_ascii_digit());
+        match token.span.end == next.span.start && self.text_of(token.span) == "." && number {
+            true => refusal.help(format!("a number has a digit before the point: `0.{digits}`")),
+            false => refusal,
+        }
     }
 
     /// A bracket that nothing closes takes the next lines in; the mistake stands where the line ends

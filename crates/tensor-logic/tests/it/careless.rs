@@ -61,6 +61,8 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
         "0",
     ),
     ("C = [1, 0]\nZ = C[c]\nZ | c=7?", "unknown-evidence", (3, 5), "no value `7`"),
+    ("A = [1, .5]", "syntax", (1, 9), "before the point: `0.5`"),
+    ("\n.25 :: Rain()", "syntax", (2, 1), "before the point: `0.25`"),
     ("C = [1, 0]\nZ = C[c]\nZ[c=7 | ]?", "unknown-evidence", (3, 3), "no value `7`"),
     ("W() = 3\nZ = W()\nZ | x=1 ?", "unknown-evidence", (3, 5), "no equation below it has one"),
     // Probabilities.
