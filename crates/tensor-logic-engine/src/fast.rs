@@ -384,6 +384,7 @@ impl Session {
         let precision = if counts { Precision::Double } else { precision };
         let mut program = request.program.clone();
         rewritten::full::dropped(&mut program);
+        rewritten::unions::listed(&mut program, storage);
         let splits = rewritten::tuple_blocks::apart(&mut program, storage);
         let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
