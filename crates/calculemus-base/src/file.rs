@@ -73,7 +73,13 @@ impl Whole {
         // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let place = Place::Temporary(builder.tempfile_in(folder_of(path))?);
+        let temporary = builder.tempfile_in(folder_of(path))?;
+        // A file that is written anew is for those whom the old one was for.
+        #[cfg(unix)]
+        if let Ok(old) = std::fs::metadata(path) {
+            temporary.as_file().set_permissions(old.permissions())?;
+        }
+        let place = Place::Temporary(temporary);
         Ok(Self { path: path.clone(), writer: BufWriter::with_capacity(1 << 18, place) })
     }
 
@@ -195,6 +201,21 @@ fn sync_folder(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_stays_for_those_whom_it_was_for() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        for wanted in [0o600, 0o640, 0o444] {
+            write(&path, b"one").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(wanted)).unwrap();
+            write(&path, b"two").unwrap();
+            assert_eq!((mode(), std::fs::read(&path).unwrap()), (wanted, b"two".to_vec()));
+        }
+    }
 
     #[test]
     fn whatever_stage_fails_the_file_is_whole() {

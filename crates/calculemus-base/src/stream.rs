@@ -14,6 +14,14 @@ pub fn answer(text: &str) -> std::io::Result<()> {
     to(&mut std::io::stdout().lock(), text)
 }
 
+/// Writes text to standard output, and says whether somebody reads it still: a dialogue ends where nobody does.
+///
+/// # Errors
+/// If it cannot be written, unless the reader has gone.
+pub fn is_heard(text: &str) -> std::io::Result<bool> {
+    heard(&mut std::io::stdout().lock(), text)
+}
+
 /// Writes one JSON document and a line end to standard output.
 ///
 /// # Errors
@@ -35,9 +43,13 @@ pub fn tell(text: &str) {
 }
 
 fn to(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
+    heard(out, text).map(drop)
+}
+
+fn heard(out: &mut dyn Write, text: &str) -> std::io::Result<bool> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
     }
 }
 
@@ -59,6 +71,8 @@ mod tests {
     #[test]
     fn a_reader_that_has_gone_is_no_error_and_a_full_disk_is_one() {
         assert!(to(&mut Failing(ErrorKind::BrokenPipe), "x").is_ok());
+        assert!(!heard(&mut Failing(ErrorKind::BrokenPipe), "x").unwrap());
+        assert!(heard(&mut Vec::new(), "x").unwrap());
         assert!(to(&mut Failing(ErrorKind::StorageFull), "x").is_err());
     }
 }

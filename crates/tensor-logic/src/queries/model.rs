@@ -14,7 +14,7 @@ use crate::engine::{Engine, Request};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Argument, Combine, Equation, Expr, Given, IndexFn, IndexId, Kind, ModelQuery, Place, Program, Query,
-    Range, Style, TensorId, Term,
+    Range, Role, Style, TensorId, Term,
 };
 use crate::reference::Reference;
 use crate::value::{Const, Domain};
@@ -124,6 +124,63 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
 pub fn variable(program: &Program, goal: TensorId, name: &str) -> Option<Domain> {
     let variables = variables(program, &[goal]);
     domain(program, goal, variables.get(name)?)
+}
+
+/// The values of the variable of this name below a goal that something is said of: those that stand in tuples where the variable
+/// does, and all of its values where a square tensor, a parameter or something computed at another index has them. `None` where no
+/// equation has the variable.
+pub fn samples(program: &Program, goal: TensorId, name: &str) -> Option<Vec<Const>> {
+    let all_variables = variables(program, &[goal]);
+    let indices = all_variables.get(name)?;
+    let domain = domain(program, goal, indices);
+    let needed = program.needs(&[goal]);
+    let is_own = |function: Option<&IndexFn>| {
+        function.and_then(IndexFn::alone).is_some_and(|index| indices.contains(&index))
+    };
+    let mut places: BTreeSet<(TensorId, usize)> = BTreeSet::new();
+    let mut whole = false;
+    for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
+        equation.visit_reads(&mut |read, _| {
+            for (at, argument) in read.arguments.iter().enumerate() {
+                let function = argument.function();
+                // `A(s-1)` and `A(s)` are not of the same samples.
+                let mut mentioned = false;
+                function.into_iter().for_each(|function| {
+                    function.visit(&mut |index| mentioned |= indices.contains(&index));
+                });
+                match is_own(function) {
+                    true => _ = places.insert((read.tensor, at)),
+                    false => whole |= mentioned,
+                }
+            }
+        });
+    }
+    let mut found: BTreeSet<Const> = BTreeSet::new();
+    for (id, at) in places {
+        let tensor = program.tensor(id);
+        let makes = |equation: &&Equation| equation.tensor == id;
+        whole |= match (tensor.role, tensor.style) {
+            (Role::Computed, _) => program.equations.iter().filter(makes).any(|e| !is_own(e.head.get(at))),
+            (Role::Data | Role::Empty, Style::Round) => false,
+            _ => true,
+        };
+        for given in &tensor.given {
+            given.each(&tensor.domains(), |tuple, _| found.extend(tuple.get(at)));
+        }
+    }
+    match domain {
+        Some(domain) if whole || found.is_empty() => Some(domain.values().collect()),
+        Some(domain) => {
+            let mut found: Vec<Const> = found.into_iter().filter(|value| domain.contains(*value)).collect();
+            found.sort_by_key(|value| domain.ordinal(*value));
+            Some(found)
+        }
+        None => {
+            let mut found: Vec<Const> = found.into_iter().collect();
+            found.sort_by(|a, b| program.symbols.compare(*a, *b));
+            Some(found)
+        }
+    }
 }
 
 /// The program in which the indices of these names take these values only, in every equation

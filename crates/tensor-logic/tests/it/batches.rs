@@ -143,3 +143,30 @@ fn a_batch_is_a_program_of_its_samples() {
         );
     }
 }
+
+/// Samples are what relations say something of, whatever their names are: numbers far from each other, symbols among them.
+#[test]
+fn samples_are_those_of_tuples() {
+    let text = |names: [&str; 3], options: &str| {
+        let [a, b, c] = names;
+        format!(
+            "F({a}) = 0.5; F({b}) = 1; F({c}) = 0.25; T({a}) = 1; T({b}) = 0; T({c}) = 0.5\nW ~ 0.1\n\
+             Loss = sum[s]((W F(s) - T(s))^2)\nLoss? @minimize(opt=sgd, lr=0.1, batch=s, {options})\nW?\nLoss?\n"
+        )
+    };
+    for options in ["epochs=3, size=1", "epochs=2, size=2", "epochs=4, size=1, valid=0.34"] {
+        let wanted = learned(&text(["0", "1", "2"], options), false);
+        let far = ["-4611686018427387904", "7", "4611686018427387904"];
+        for names in [["1", "40", "80"], far, ["2", "100000", "Bob"]] {
+            assert_eq!(learned(&text(names, options), false), wanted, "{names:?} {options}");
+            assert_eq!(learned(&text(names, options), true), wanted, "{names:?} {options}");
+        }
+    }
+    // Without a sample nothing is learned.
+    let none = "F = \"none.csv\"; W ~ 0.1\nLoss = sum[s]((W F(s) - 1)^2)\nLoss? @minimize(epochs=1, batch=s, size=1)\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("none.csv"), "").unwrap();
+    let found = calculated(none, folder.path(), 0, &mut Auto::new(Box::new(Fast::default())));
+    let refusal = found.unwrap().outcome.refusal.unwrap();
+    assert!(refusal.message.starts_with("nothing to learn from"), "{}", refusal.message);
+}

@@ -55,6 +55,16 @@ fn devices_are_not_there_yet() {
     }
 }
 
+/// A goal that is no number is shown as `tl run` shows it, and warned of.
+#[test]
+fn gradients_of_what_is_no_number() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.tl"), "W ~ 0\nL = 1 / W\n").unwrap();
+    let (status, said, warned) = tl(folder.path(), &["grad", "a.tl", "--of", "L"], b"");
+    assert_eq!((status, said.as_str()), (Some(0), "L\n  inf\ndL/dW\n  -inf\n"));
+    assert!(warned.starts_with("warning[non-finite]: `L` is inf") && warned.contains("a.tl:2:1"), "{warned}");
+}
+
 #[test]
 fn what_is_asked_beside_the_program() {
     let folder = tempfile::tempdir().unwrap();

@@ -110,10 +110,12 @@ pub(crate) fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
     stream::tell(&text);
 }
 
-/// Says a part of a dialogue.
-pub(crate) fn say(text: &str) {
-    // Whoever leads a dialogue and has gone is not spoken to.
-    let _ = stream::answer(&format!("{text}\n"));
+/// Says a part of a dialogue; whether somebody listens still.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn say(text: &str) -> std::io::Result<bool> {
+    stream::is_heard(&format!("{text}\n"))
 }
 
 pub(crate) use stream::say as object;

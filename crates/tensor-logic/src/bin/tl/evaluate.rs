@@ -17,7 +17,7 @@ use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
 use tensor_logic::notebook::Notebook;
 use tensor_logic::plan::plan;
 use tensor_logic::profile::Profile;
-use tensor_logic::program::{Action, Kind, Program};
+use tensor_logic::program::{Action, Kind, Program, TensorId};
 use tensor_logic::run::{missing_data, rounded};
 use tensor_logic::source::Source;
 use tensor_logic::world::World;
@@ -266,20 +266,32 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
             }
             Err(report) => answer.errors.push(report),
         },
-        Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
+        Ok(found) => {
+            let asked = queried(&analysed.program).filter(|_| !found.value.is_finite());
+            answer.warnings.extend(asked.map(|goal| {
+                let message =
+                    format!("`{}` is {}: its gradients are of what is no number", args.of, found.value);
+                Refusal::new(Code::NonFinite, analysed.program.left_side(goal), message)
+            }));
+            show(&mut answer, &args.of, &analysed.program, &found);
+        }
         Err(report) => answer.errors.push(report),
     }
     Ok(answer)
 }
 
-/// The gradients of the last query's answer.
-fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Refusal> {
-    let mut queries = program.actions.iter().filter_map(|action| match action {
+/// The tensor of the last query.
+fn queried(program: &Program) -> Option<TensorId> {
+    program.actions.iter().rev().find_map(|action| match action {
         Action::Query(query) => Some(query.tensor),
         Action::Write { .. } => None,
-    });
+    })
+}
+
+/// The gradients of the last query's answer.
+fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Refusal> {
     let none = || Refusal::new(Code::NotScalar, Span::default(), "nothing is asked for");
-    let goal = queries.next_back().ok_or_else(none)?;
+    let goal = queried(program).ok_or_else(none)?;
     missing_data(program, goal)?;
     rounded(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
@@ -298,7 +310,8 @@ fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
         gradient(out, program, content);
         out.push('}');
     });
-    answer.text = format!("{of}\n  {value}\n");
+    // What JSON has no number for stands in quotes there.
+    answer.text = format!("{of}\n  {}\n", value.trim_matches('"'));
     for (name, content) in &found.gradients {
         let shown = Shown {
             text: format!("d{of}/d{name}"),

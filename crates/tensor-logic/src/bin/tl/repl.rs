@@ -26,8 +26,10 @@ pub(crate) fn talk(
     interrupt: &Interrupt,
     history: Option<&Path>,
 ) -> anyhow::Result<()> {
-    if let Some(file) = file {
-        react(interrupt.during(|| console.load(file)));
+    if let Some(file) = file
+        && !react(interrupt.during(|| console.load(file)))?
+    {
+        return Ok(());
     }
     if !std::io::stdin().is_terminal() {
         return piped(console, interrupt);
@@ -36,13 +38,16 @@ pub(crate) fn talk(
     edited(console, interrupt, history.as_deref())
 }
 
-fn react(reactions: Vec<Reaction>) {
+/// Says what there is to say; whether somebody listens still.
+fn react(reactions: Vec<Reaction>) -> std::io::Result<bool> {
     for reaction in reactions {
         match reaction {
-            Reaction::Say(text) => answer::say(&text),
+            Reaction::Say(text) if !answer::say(&text)? => return Ok(false),
+            Reaction::Say(_) => {}
             Reaction::Complain(text) => answer::object(&text),
         }
     }
+    Ok(true)
 }
 
 fn piped(mut console: Console, interrupt: &Interrupt) -> anyhow::Result<()> {
@@ -63,13 +68,12 @@ fn piped(mut console: Console, interrupt: &Interrupt) -> anyhow::Result<()> {
             }
         };
         let (reactions, next) = interrupt.during(|| console.line(line));
-        react(reactions);
-        if next == Next::Quit {
+        if !react(reactions)? || next == Next::Quit {
             return Ok(());
         }
     }
     // A statement that never ended is what it is.
-    react(interrupt.during(|| console.line("").0));
+    react(interrupt.during(|| console.line("").0))?;
     Ok(())
 }
 
@@ -89,7 +93,7 @@ fn edited(console: Console, interrupt: &Interrupt, history: Option<&Path>) -> an
 }
 
 fn dialogue(editor: &mut Editor<Dialogue, DefaultHistory>, interrupt: &Interrupt) -> anyhow::Result<()> {
-    answer::say("tensor logic; `:help` says what there is");
+    answer::say("tensor logic; `:help` says what there is")?;
     let mut prompt = "> ";
     loop {
         let line = match editor.readline(prompt) {
@@ -104,7 +108,7 @@ fn dialogue(editor: &mut Editor<Dialogue, DefaultHistory>, interrupt: &Interrupt
             Err(ReadlineError::Eof) => {
                 // A statement that never ended is what it is.
                 if let Some(Dialogue(console)) = editor.helper_mut() {
-                    react(interrupt.during(|| console.line("").0));
+                    react(interrupt.during(|| console.line("").0))?;
                 }
                 return Ok(());
             }
@@ -113,7 +117,9 @@ fn dialogue(editor: &mut Editor<Dialogue, DefaultHistory>, interrupt: &Interrupt
         editor.add_history_entry(&line)?;
         let Some(Dialogue(console)) = editor.helper_mut() else { return Ok(()) };
         let (reactions, next) = interrupt.during(|| console.line(&line));
-        react(reactions);
+        if !react(reactions)? {
+            return Ok(());
+        }
         prompt = match next {
             Next::Statement => "> ",
             Next::Rest => "| ",

@@ -27,8 +27,7 @@ pub(super) struct Split {
 impl Split {
     /// # Errors
     /// `valid` that holds out no value or leaves none.
-    pub(super) fn of(domain: &Domain, batch: &Batch, seed: u64) -> Result<Split, Refusal> {
-        let values: Vec<Const> = domain.values().collect();
+    pub(super) fn of(values: Vec<Const>, batch: &Batch, seed: u64) -> Result<Split, Refusal> {
         let Some(valid) = batch.valid else { return Ok(Split { learned: values, held: Vec::new() }) };
         let count = (valid.part * values.len() as f64).round() as usize;
         if count == 0 || count >= values.len() {

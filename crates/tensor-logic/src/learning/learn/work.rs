@@ -389,11 +389,15 @@ fn number(found: Option<&Slope>) -> f64 {
 
 /// The values of the index of the batches: those that are learned from, and those that are held out.
 fn split(program: &Program, goal: TensorId, batch: &Batch, minimize: &Minimize) -> Result<Split> {
-    let Some(domain) = model::variable(program, goal, &batch.index) else {
-        let message = format!("the loss has no index `{}`", batch.index);
-        return Err(Refusal::new(Code::BadArgument, minimize.span, message));
-    };
-    Split::of(&domain, batch, program.settings.seed)
+    let refuse = |message: String| Err(Refusal::new(Code::BadArgument, minimize.span, message));
+    let index = &batch.index;
+    match model::samples(program, goal, index) {
+        None => refuse(format!("the loss has no index `{index}`")),
+        Some(samples) if samples.is_empty() => refuse(format!(
+            "nothing to learn from: no relation of the loss has a tuple at its index `{index}`"
+        )),
+        Some(samples) => Split::of(samples, batch, program.settings.seed),
+    }
 }
 
 /// The order of an epoch.
