@@ -76,23 +76,20 @@ fn storages(program: &Program, wanted: &Wanted) -> Vec<Difference> {
     found
 }
 
-/// Whether a query is answered by what it demands of a relation that as a whole does not come to rest, which the reference
-/// always asks for; then the engine refuses that one as a whole, too.
+/// Whether a query, or another relation, is answered by what it demands of one that as a whole does not come to rest, which
+/// the reference always asks for; then the engine refuses that one as a whole, too.
 fn by_demand(program: &Program, engine: &mut dyn Engine, wanted: &Wanted, difference: &Difference) -> bool {
     let diverges = |found: &Result<Vec<Value>, Refusal>| {
         found.as_ref().is_err_and(|refusal| refusal.code == Code::Divergence)
     };
     let expected = wanted.iter().find(|(goal, _)| *goal == difference.goal);
-    if !program.tensor(difference.goal).hidden
-        || difference.found.is_err()
-        || !expected.is_some_and(|(_, expected)| diverges(expected))
-    {
+    if difference.found.is_err() || !expected.is_some_and(|(_, expected)| diverges(expected)) {
         return false;
     }
     let parameters = Parameters::new();
     let request = Request { program, parameters: &parameters, budget: BUDGET };
-    let mut reads = program.reads_of(difference.goal).into_iter();
-    reads.any(|read| diverges(&engine.values(&request, &[read])))
+    let mut below = program.needs(&[difference.goal]).into_iter().filter(|id| *id != difference.goal);
+    below.any(|id| diverges(&engine.values(&request, &[id])))
 }
 
 /// What is to be said of the program in 32 bits, however relations are stored.
