@@ -72,6 +72,12 @@ pub struct Fast {
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
 const MOST: usize = 1 << 30;
 
+/// About how many bytes plans, records and the program itself take, whatever its data are: measured on learners of small
+/// samples, of which there are thousands.
+fn planned_bytes(program: &Program) -> usize {
+    program.equations.len() * 5000 + program.tensors.len() * 500 + program.indices.len() * 200
+}
+
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
 type Data = HashMap<(TensorId, Precision), (Tensor, Stored)>;
 
@@ -139,7 +145,7 @@ impl Fast {
         let mut bytes = 0;
         let kept = self.sessions.iter().take_while(|kept| {
             bytes += kept.bytes;
-            bytes <= MOST
+            bytes <= MOST.min(usize::try_from(request.budget.bytes / 2).unwrap_or(MOST))
         });
         let kept = kept.count();
         for mut kept in self.sessions.drain(kept..) {
@@ -597,7 +603,7 @@ impl Session {
         self.join(&mut stretches, &evaluated, goals, needed);
         self.direct = self.direct(&stretches, &evaluated, &needs);
         self.stretches.keep(stretches);
-        self.bytes = self.machine.kept_bytes();
+        self.bytes = self.machine.kept_bytes() + planned_bytes(&self.machine.program);
         Ok(false)
     }
 

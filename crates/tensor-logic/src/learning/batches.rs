@@ -1,9 +1,10 @@
 //! The batches of learning: a program for each, in which an index takes some of its values only.
 //!
-//! Enter at [`batches`]. Where a place of a tensor is only met at that index, the tensor has only those elements in the
+//! Enter at [`Batches`]. Where a place of a tensor is only met at that index, the tensor has only those elements in the
 //! batch, and of its data only those are there: a step costs what its samples cost, however many others there are.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::gradient::Adjoint;
@@ -11,19 +12,84 @@ use crate::model;
 use crate::program::{Argument, Batch, Facts, Given, IndexFn, IndexId, Program, Role, Tensor, TensorId};
 use crate::value::{Const, Domain};
 
-/// One program for each batch of these values of the index.
-pub(super) fn batches(goal: TensorId, whole: &Adjoint, batch: &Batch, values: &[Const]) -> Vec<Program> {
-    let mut goals = vec![goal];
-    goals.extend(whole.gradients.iter().flatten());
-    let narrow = Narrow::of(&whole.program, &goals, &batch.index);
-    let part = |values: &[Const]| {
-        let domain = Domain::listed(values.iter().copied());
-        let mut part = model::limited(&whole.program, &goals, &batch.index, &domain);
-        narrow.apply(&mut part, &domain);
-        part
-    };
-    values.chunks(batch.size.max(1)).map(part).collect()
+/// The batches, and the programs of those that were at work lately.
+pub(super) struct Batches {
+    goals: Vec<TensorId>,
+    index: String,
+    values: Vec<Vec<Const>>,
+    narrow: Narrow,
+    /// So many bytes of programs are kept.
+    room: u64,
+    made: RefCell<Made>,
 }
+
+#[derive(Default)]
+struct Made {
+    programs: HashMap<usize, (Arc<Program>, u64)>,
+    /// Those that were made first, first.
+    order: VecDeque<usize>,
+    bytes: u64,
+}
+
+impl Batches {
+    /// Those of these values of the index, in their order; nothing is made yet.
+    pub(super) fn new(
+        goal: TensorId,
+        whole: &Adjoint,
+        batch: &Batch,
+        values: &[Const],
+        bytes: u64,
+    ) -> Batches {
+        let mut goals = vec![goal];
+        goals.extend(whole.gradients.iter().flatten());
+        let narrow = Narrow::of(&whole.program, &goals, &batch.index);
+        let values = values.chunks(batch.size.max(1)).map(<[Const]>::to_vec).collect();
+        let (index, room) = (batch.index.clone(), bytes / PART);
+        Batches { goals, index, values, narrow, room, made: RefCell::default() }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The program of a batch: that of before, if there is room for all that are at work.
+    pub(super) fn program(&self, whole: &Adjoint, at: usize) -> Option<Arc<Program>> {
+        let mut made = self.made.borrow_mut();
+        if let Some((program, _)) = made.programs.get(&at) {
+            return Some(Arc::clone(program));
+        }
+        let domain = Domain::listed(self.values.get(at)?.iter().copied());
+        let mut program = model::limited(&whole.program, &self.goals, &self.index, &domain);
+        self.narrow.apply(&mut program, &domain);
+        let (bytes, program) = (self.weight(&program), Arc::new(program));
+        made.bytes += bytes;
+        while made.bytes > self.room
+            && let Some(first) = made.order.pop_front()
+        {
+            made.bytes -= made.programs.remove(&first).map_or(0, |(_, bytes)| bytes);
+        }
+        made.order.push_back(at);
+        made.programs.insert(at, (Arc::clone(&program), bytes));
+        Some(program)
+    }
+
+    /// About how many bytes a program takes, without what it shares with others.
+    fn weight(&self, program: &Program) -> u64 {
+        let own = self.narrow.places.keys().flat_map(|id| &program.tensor(*id).given);
+        let data = own.map(|given| match given {
+            Given::Facts(facts) => facts.constants.len() * size_of::<Const>() + facts.values.len() * 8,
+            Given::Array { values, .. } => values.len() * 8,
+            Given::Columns(_) => 0,
+        });
+        let parts =
+            program.equations.len() * 2000 + program.tensors.len() * 500 + program.indices.len() * 200;
+        (data.sum::<usize>() + parts) as u64
+    }
+}
+
+/// Programs of batches take this part of the bytes that are allowed, at most.
+const PART: u64 = 8;
 
 /// Which places are met at the index only, and where their data are.
 struct Narrow {

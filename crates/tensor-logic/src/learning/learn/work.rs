@@ -14,7 +14,7 @@ use crate::answer::{Lifting, Minimized};
 use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint, guarded_adjoint};
-use crate::learning::batches::batches;
+use crate::learning::batches::Batches;
 use crate::learning::lift::lifted;
 use crate::model;
 use crate::program::{Batch, Duration, Minimize, Program, TensorId};
@@ -50,13 +50,18 @@ pub(super) struct Work<'a> {
 struct Slopes {
     whole: Adjoint,
     /// A program for each batch.
-    parts: Vec<Program>,
+    parts: Option<Batches>,
 }
 
 impl Slopes {
-    fn new(whole: Adjoint, goal: TensorId, batch: Option<&(&Batch, Vec<Const>)>) -> Slopes {
-        let parts = batch.map(|(batch, values)| batches(goal, &whole, batch, values));
-        Slopes { parts: parts.unwrap_or_default(), whole }
+    fn new(whole: Adjoint, goal: TensorId, batch: Option<&(&Batch, Vec<Const>)>, bytes: u64) -> Slopes {
+        let parts = batch.map(|(batch, values)| Batches::new(goal, &whole, batch, values, bytes));
+        Slopes { parts, whole }
+    }
+
+    /// How many batches there are; none where each step sees everything.
+    fn len(&self) -> usize {
+        self.parts.as_ref().map_or(0, Batches::len)
     }
 }
 
@@ -111,8 +116,8 @@ impl<'a> Work<'a> {
             validation = Validation::of(seen, goal, batch, &split.held);
             learned_from = Some((batch, split.learned));
         }
-        let slopes = Slopes::new(whole, goal, learned_from.as_ref());
-        let parts = slopes.parts.len();
+        let slopes = Slopes::new(whole, goal, learned_from.as_ref(), budget.bytes);
+        let parts = slopes.len();
         let steps = match minimize.duration {
             Duration::Steps(steps) => steps,
             Duration::Epochs(epochs) => epochs.saturating_mul(parts.max(1) as u64),
@@ -223,7 +228,7 @@ impl<'a> Work<'a> {
     }
 
     fn per_epoch(&self) -> u64 {
-        self.slopes.parts.len().max(1) as u64
+        self.slopes.len().max(1) as u64
     }
 
     fn is_over(&self) -> bool {
@@ -279,7 +284,8 @@ impl<'a> Work<'a> {
         slopes: &Slopes,
         part: usize,
     ) -> Result<Found> {
-        let program = slopes.parts.get(part).unwrap_or(&slopes.whole.program);
+        let batch = slopes.parts.as_ref().and_then(|parts| parts.program(&slopes.whole, part));
+        let program = batch.as_deref().unwrap_or(&slopes.whole.program);
         let request = Request { program, parameters, budget: self.budget };
         evaluate(engine, &request, self.goal, &slopes.whole, self.learner.learned())
     }
@@ -303,7 +309,7 @@ impl<'a> Work<'a> {
         let guarded = self.guarded.take().unwrap_or_else(|| {
             let seen = self.seen.as_ref().unwrap_or(self.program);
             let whole = guarded_adjoint(seen, self.goal, self.learner.learned());
-            Slopes::new(whole, self.goal, self.batch.as_ref())
+            Slopes::new(whole, self.goal, self.batch.as_ref(), self.budget.bytes)
         });
         let again = self.found(engine, parameters, &guarded, part);
         self.guarded = Some(guarded);
@@ -314,7 +320,7 @@ impl<'a> Work<'a> {
     fn mix(&mut self) {
         if self.minimize.batch.as_ref().is_some_and(|batch| batch.shuffle) {
             let epoch = self.taken() / self.per_epoch();
-            self.order = shuffled(self.slopes.parts.len(), self.program.settings.seed, epoch);
+            self.order = shuffled(self.slopes.len(), self.program.settings.seed, epoch);
         }
     }
 
