@@ -195,3 +195,42 @@ fn guards_that_list_beside_relations_are_joined_with_them() {
     }
     assert!(asked > 100, "{asked} answers");
 }
+
+/// What several relations may make a value of is listed by them, however wide the indices are; in gradients, too.
+#[test]
+fn sums_of_several_relations_are_listed() {
+    let bodies = [
+        "tanh(W A(s, x) + W A(s, x)^2)",
+        "tanh(W A(s, x) + B(s, x))",
+        "relu(0.5 A(s, x) - W E(x, y) A(s, y))",
+        "sig(W A(s, x) B(s, x) + W B(s, x) + E(x, y) B(s, y))",
+        "exp(W A(s, x) + W B(s, y) E(x, y)) sig(A(s, x) + 2 B(s, x))",
+        "(W A(s, x) + B(s, x))^2 / (1 + W^2)",
+    ];
+    for body in bodies {
+        for head in ["H(s, x) +=", "H(s) avg="] {
+            let text = |width: usize| {
+                format!(
+                    "s, x, y : {width}\nA(0, 0) = 1; A(5, 7) = 2; A(3, 7) = -1; B(5, 7) = 0.5; B(1, 2) = 3\n\
+                     E(7, 2); E(0, 0); E(2, 7)\nW ~ 0.5\n{head} {body}\nLoss = H({})\n\
+                     Loss? @minimize(opt=sgd, lr=0.01, steps=2)\nW?\n",
+                    if head.starts_with("H(s)") { "s" } else { "s, x" }
+                )
+            };
+            let learned = |width: usize, engine: &mut dyn Engine| {
+                let found = common::answers::calculated(&text(width), std::path::Path::new("."), 0, engine);
+                let outcome = found.unwrap_or_else(|refused| panic!("{body}: {refused:?}")).outcome;
+                assert_eq!(outcome.refusal, None, "{body}");
+                outcome
+                    .answers
+                    .iter()
+                    .flat_map(|answer| answer.content.numbers().to_vec())
+                    .collect::<Vec<f64>>()
+            };
+            let wanted = learned(8, &mut tensor_logic::reference::Reference::default());
+            let found = learned(1_000_000, &mut Auto::new(Box::<Fast>::default()));
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+            assert!(found.iter().zip(&wanted).all(near), "{head} {body}: {found:?} {wanted:?}");
+        }
+    }
+}
