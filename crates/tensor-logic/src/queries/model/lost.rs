@@ -397,14 +397,30 @@ fn given(request: &Request<'_>, id: TensorId) -> Size {
         };
         size = size.or(own);
     }
+    // A tuple is there or not, whatever number it is given.
+    if matches!(tensor.combine, Combine::Exists | Combine::Or) && !tensor.given.is_empty() {
+        return Size::of_numbers(std::iter::once(1.0));
+    }
     // An element may be given several times, and then it is the sum.
-    let several =
-        tensor.given.iter().any(|given| !matches!(given, Given::Array { .. })) || tensor.given.len() > 1;
-    let count: usize = tensor.given.iter().map(elements).sum();
-    if several && tensor.combine == Combine::Sum && !size.is_zero() {
-        size = size.summed((count as f64).log2());
+    let times = most_often(&tensor.given);
+    if times > 1 && tensor.combine == Combine::Sum && !size.is_zero() {
+        size = size.summed((times as f64).log2());
     }
     size
+}
+
+/// How often an element is given at most.
+fn most_often(given: &[Given]) -> usize {
+    let of = |given: &Given| match given {
+        Given::Array { .. } | Given::Columns(_) => 1,
+        Given::Facts(facts) if facts.count > LISTED => facts.count,
+        Given::Facts(facts) => {
+            let mut times: HashMap<&[Const], usize> = HashMap::new();
+            (0..facts.count).for_each(|at| *times.entry(facts.tuple(at)).or_default() += 1);
+            times.into_values().max().unwrap_or(0)
+        }
+    };
+    given.iter().map(of).sum()
 }
 
 /// How many bindings of some indices there are at most, as a logarithm.
