@@ -76,19 +76,24 @@ fn storages(program: &Program, wanted: &Wanted) -> Vec<Difference> {
     found
 }
 
-/// Whether a query, or another relation, is answered by what it demands of one that as a whole does not come to rest, which
-/// the reference always asks for; then the engine refuses that one as a whole, too.
+fn diverges(found: &Result<Vec<Value>, Refusal>) -> bool {
+    found.as_ref().is_err_and(|refusal| refusal.code == Code::Divergence)
+}
+
+/// Whether a query, or another relation, is answered by what it demands of one that as a whole does not come to rest, or
+/// knows without its values, which the reference always asks for; then the engine refuses that one as a whole, too.
 fn by_demand(program: &Program, engine: &mut dyn Engine, wanted: &Wanted, difference: &Difference) -> bool {
-    let diverges = |found: &Result<Vec<Value>, Refusal>| {
-        found.as_ref().is_err_and(|refusal| refusal.code == Code::Divergence)
-    };
     let expected = wanted.iter().find(|(goal, _)| *goal == difference.goal);
-    if difference.found.is_err() || !expected.is_some_and(|(_, expected)| diverges(expected)) {
-        return false;
-    }
+    difference.found.is_ok()
+        && expected.is_some_and(|(_, expected)| diverges(expected))
+        && needs_what_diverges(program, engine, difference.goal)
+}
+
+/// Whether something that a goal needs does not come to rest.
+fn needs_what_diverges(program: &Program, engine: &mut dyn Engine, goal: TensorId) -> bool {
     let parameters = Parameters::new();
     let request = Request { program, parameters: &parameters, budget: BUDGET };
-    let mut below = program.needs(&[difference.goal]).into_iter().filter(|id| *id != difference.goal);
+    let mut below = program.needs(&[goal]).into_iter().filter(|id| *id != goal);
     below.any(|id| diverges(&engine.values(&request, &[id])))
 }
 
@@ -96,6 +101,12 @@ fn by_demand(program: &Program, engine: &mut dyn Engine, wanted: &Wanted, differ
 fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
     let (parameters, mut known) = (Parameters::new(), Known::new());
     let request = Request { program, parameters: &parameters, budget: BUDGET };
+    // As in 64 bits.
+    let mut plain = Auto::new(Box::<Fast>::default());
+    let mut is_asked = |(goal, expected): &&(TensorId, Result<Vec<Value>, Refusal>)| {
+        !diverges(expected) || !needs_what_diverges(program, &mut plain, *goal)
+    };
+    let wanted: &Wanted = &wanted.iter().filter(|one| is_asked(one)).cloned().collect();
     let of = |storage| {
         let mut engine = Fast::with_storage(storage).with_precision(Precision::Single);
         let parameters = Parameters::new();
