@@ -123,13 +123,26 @@ impl Reference {
         })
     }
 
+    /// The values where recursions are left as they are after so many rounds, whether they rest or not: what is the same after
+    /// some more of them does not hang on what never comes to rest.
+    ///
+    /// # Errors
+    /// The refusals of [`Engine::values`] but `divergence`.
+    pub fn cut(&mut self, request: &Request<'_>, goals: &[TensorId], rounds: u64) -> Result<Vec<Value>> {
+        let mut machine = Machine::<f64>::new(request, None);
+        machine.cut = Some(rounds);
+        Ok(answers(&self.evaluated(machine, goals)?, goals))
+    }
+
     /// The elements of square tensors as mantissas, from 1/2 to 1 without their signs, and exponents of 2: those that 64 bits
     /// hold nothing of among them. Recursions in steps are gone through once, not by rounds: queries use this.
     ///
     /// # Errors
     /// The refusals of [`Engine::values`].
     pub fn wide(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Vec<(f64, i64)>>> {
-        let machine = self.machine::<Wide>(request, goals, None, true)?;
+        let mut machine = Machine::<Wide>::new(request, None);
+        machine.stepwise = true;
+        let machine = self.evaluated(machine, goals)?;
         let parts = |goal: &TensorId| match machine.store(*goal) {
             Some(Store::Dense(_, values)) => values.iter().map(|value| value.parts()).collect(),
             _ => Vec::new(),
@@ -143,22 +156,18 @@ impl Reference {
         goals: &[TensorId],
         variable: Option<(TensorId, Tuple)>,
     ) -> Result<Machine<'p, N>> {
-        self.machine(request, goals, variable, false)
+        self.evaluated(Machine::new(request, variable), goals)
     }
 
-    fn machine<'p, N: Number>(
+    fn evaluated<'p, N: Number>(
         &mut self,
-        request: &'p Request<'p>,
+        mut machine: Machine<'p, N>,
         goals: &[TensorId],
-        variable: Option<(TensorId, Tuple)>,
-        stepwise: bool,
     ) -> Result<Machine<'p, N>> {
-        let mut machine = Machine::new(request, variable);
         machine.stop = self.stop.clone();
-        machine.stepwise = stepwise;
         let outcome = machine.evaluate(goals);
         let mut derived = BTreeMap::new();
-        for (at, tensor) in (0u32..).zip(&request.program.tensors) {
+        for (at, tensor) in (0u32..).zip(&machine.program.tensors) {
             if let Some(Store::Sparse(tuples)) = machine.store(TensorId(at))
                 && tensor.role == Role::Computed
                 && !tensor.hidden

@@ -54,6 +54,8 @@ pub(super) struct Machine<'p, N> {
     pub(super) wide: Slot<Option<IndexId>>,
     /// Whether stepped components are gone through step by step, where that can be, instead of by rounds.
     pub(super) stepwise: bool,
+    /// After so many rounds a recursion is left as it is, whether it rests or not.
+    pub(super) cut: Option<u64>,
 }
 
 /// The number of a function along an axis, and the binding of its other indices.
@@ -86,6 +88,7 @@ impl<'p, N: Number> Machine<'p, N> {
             stopped: Slot::new(false),
             wide: Slot::new(None),
             stepwise: false,
+            cut: None,
         }
     }
 
@@ -223,7 +226,12 @@ impl<'p, N: Number> Machine<'p, N> {
             if rests && !(numeric && self.exploded(component)) {
                 break;
             }
-            self.may_go_on(component, (rounds, before), &changes)?;
+            if self.cut == Some(rounds) {
+                return Ok(());
+            }
+            if self.cut.is_none() {
+                self.may_go_on(component, (rounds, before), &changes)?;
+            }
         }
         if matches!(component.class, Class::Closure) { self.nothing_falls(component) } else { Ok(()) }
     }

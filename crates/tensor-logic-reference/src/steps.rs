@@ -180,7 +180,6 @@ mod tests {
     use tensor_logic_core::lower::{NoFiles, Options};
     use tensor_logic_core::program::{Class, TensorId};
 
-    use crate::Reference;
     use crate::store::Store;
     use crate::wide::Wide;
 
@@ -216,8 +215,9 @@ mod tests {
             let budget = Budget { tuples: 1 << 20, bytes: 1 << 20 };
             let request = Request { program: &program, parameters: &Parameters::new(), budget };
             let values = |stepwise| {
-                let mut reference = Reference::default();
-                let machine = reference.machine::<Wide>(&request, &goals, None, stepwise).unwrap();
+                let mut machine = crate::Machine::<Wide>::new(&request, None);
+                machine.stepwise = stepwise;
+                machine.evaluate(&goals).unwrap();
                 let parts = |goal: &TensorId| match machine.store(*goal) {
                     Some(Store::Dense(_, values)) => {
                         let bits = |(mantissa, exponent): (f64, i64)| (mantissa.to_bits(), exponent);

@@ -206,7 +206,8 @@ mod tests {
 
     fn related(code: &Code, law: &Law, heads: &[Planted<'_>]) -> [Attended; 3] {
         let mut found = [(); 3].map(|()| Relation::new(heads.len()));
-        for (i, (_, tokens)) in drawn(law, code, 400).into_iter().enumerate() {
+        // How many pairs and controls they have is chance: of 400 there were 19 with some seed.
+        for (i, (_, tokens)) in drawn(law, code, 800).into_iter().enumerate() {
             let labels = Labels::of(code, &tokens).unwrap();
             let n = tokens.len() + 1;
             let of = |head: &Planted<'_>| -> Vec<f32> {
@@ -250,8 +251,7 @@ mod tests {
                 let auc = found.auc.unwrap();
                 assert_eq!((auc.value, auc.se), (1.0, 0.0));
                 assert_eq!((found.mass, found.control_mass), (Some(1.0), Some(0.0)));
-                // How many of 400 drawn formulas have such pairs is chance: some dozens, of some seeds 19.
-                assert!(found.pairs > 5 && found.controls > 5, "{} {}", found.pairs, found.controls);
+                assert!(found.pairs > 20 && found.controls > 20, "{} {}", found.pairs, found.controls);
                 assert_eq!(found.by_head[0][0], 0.5);
                 assert!(found.reason.is_none());
             }
