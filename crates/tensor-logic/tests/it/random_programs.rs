@@ -112,15 +112,15 @@ fn by_demand(program: &Program, wanted: &Wanted, difference: &Difference) -> boo
 fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
     let (parameters, mut known) = (Parameters::new(), Known::new());
     let request = Request { program, parameters: &parameters, budget: BUDGET };
-    // As in 64 bits: what an engine answers there without what never comes to rest is what it is here.
-    let mut plain = Auto::new(Box::<Fast>::default());
-    let as_known = |(goal, expected): &(TensorId, Result<Vec<Value>, Refusal>)| {
-        let answered = diverges(expected) && plain.values(&request, &[*goal]).is_ok();
-        let right = answered.then(|| without_rest(program, *goal)).flatten();
-        (*goal, right.map_or_else(|| expected.clone(), |right| Ok(vec![right])))
-    };
-    let wanted: &Wanted = &wanted.iter().map(as_known).collect();
     let of = |storage| {
+        // What it answers in 64 bits without what never comes to rest is what it is here.
+        let mut plain = Fast::with_storage(storage);
+        let as_known = |(goal, expected): &(TensorId, Result<Vec<Value>, Refusal>)| {
+            let answered = diverges(expected) && plain.values(&request, &[*goal]).is_ok();
+            let right = answered.then(|| without_rest(program, *goal)).flatten();
+            (*goal, right.map_or_else(|| expected.clone(), |right| Ok(vec![right])))
+        };
+        let wanted: &Wanted = &wanted.iter().map(as_known).collect();
         let mut engine = Fast::with_storage(storage).with_precision(Precision::Single);
         let parameters = Parameters::new();
         let mut engine = |program: &Program, goal| {
