@@ -12,7 +12,8 @@ use crate::{Failure, Limits};
 /// The proofs of an atom that is denied are all needed: at least so many are kept.
 const DENIED: usize = 64;
 
-/// So many pairs of short proofs are compared in each search after the first one, some tenths of a second's worth.
+/// So many pairs of short proofs are compared in each search after the first one: a ladder of 320 steps is given up after 2.5
+/// seconds.
 const EFFORT: u64 = 40_000_000;
 
 /// Proofs of an atom, the most probable first; ties go to the shorter one, then to the one whose events come first.

@@ -120,12 +120,6 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
     Ok(())
 }
 
-/// The values of the variable of this name below a goal.
-pub fn variable(program: &Program, goal: TensorId, name: &str) -> Option<Domain> {
-    let variables = variables(program, &[goal]);
-    domain(program, goal, variables.get(name)?)
-}
-
 /// The values of the variable of this name below a goal that something is said of: those that stand in tuples where the variable
 /// does, and all of its values where a square tensor, a parameter or something computed at another index has them. `None` where no
 /// equation has the variable.
@@ -284,9 +278,9 @@ fn has_axis(expr: &Expr) -> bool {
     matches!(expr, Expr::Axis(_)) || expr.parts().0.into_iter().any(has_axis)
 }
 
-/// The program in which a model has a value for each assignment of its targets, so that one evaluation has them all: where each target is an index that all terms of
-/// the model sum, it moves to the left side. `None` where it is not so, or where another equation below does more with an
-/// index of the name than to have it on its own left side.
+/// The program in which a model has a value for each assignment of its targets, so that one evaluation has them all: where
+/// each target is an index that all terms of the model sum, it moves to the left side. `None` where it is not so, or where
+/// another equation below does more with an index of the name than to have it on its own left side.
 fn together(
     request: &Request<'_>,
     goal: TensorId,

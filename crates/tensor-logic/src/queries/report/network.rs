@@ -57,7 +57,7 @@ pub(super) fn drawn(
 fn sample(program: &Program, query: &Query) -> (Program, String) {
     let batch = query.directives.minimize.as_ref().and_then(|minimize| minimize.batch.as_ref());
     let first = batch.and_then(|batch| {
-        let value = model::variable(program, query.tensor, &batch.index)?.value(0)?;
+        let value = model::samples(program, query.tensor, &batch.index)?.into_iter().next()?;
         Some((batch, value))
     });
     match first {
