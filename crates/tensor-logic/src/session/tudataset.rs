@@ -62,7 +62,12 @@ impl DataSet {
         let arcs = Sheet::read(&path("A"))?;
         let pairs: Vec<(Node, Node)> = arcs.rows().map(|row| arc(&row, &graphs)).collect::<Result<_, _>>()?;
         let node_labels = match Sheet::read_if_there(&path("node_labels"))? {
-            Some(sheet) => Some(column(&sheet, graphs.len(), "nodes")?),
+            Some(sheet) => {
+                // Before their number is looked at: the first line that cannot be is the one to name.
+                let labels: Vec<i64> = sheet.rows().map(|row| class(&row)).collect::<Result<_, _>>()?;
+                sheet.as_many(labels.len(), graphs.len(), "nodes")?;
+                Some(labels)
+            }
             None => None,
         };
         let edge_labels = match Sheet::read_if_there(&path("edge_labels"))? {
@@ -95,11 +100,10 @@ impl DataSet {
         Facts {
             name: &self.name,
             graphs: self.classes.len(),
-            nodes: self.graphs.len(),
             classes: self.classes.iter().copied().collect(),
-            node_labels: self.node_labels.is_some(),
+            node_labels: self.node_labels.as_ref().map(|labels| labels.iter().copied().collect()),
             edge_labels: self.edge_labels.is_some(),
-            attributes: self.attributes.is_some(),
+            attributes: self.attributes.as_deref().map(spreads),
         }
     }
 
@@ -113,8 +117,12 @@ impl DataSet {
             }
             (format!("{name}.csv"), text)
         };
+        // A node is in a graph.
+        let graph = |node: &Node| self.graphs.get(node - 1).copied().unwrap_or(0);
+        let mut edges: Vec<_> = self.edges.iter().map(|(from, to)| (graph(from), from, to)).collect();
+        edges.sort_unstable();
         let mut files = vec![
-            lines("Edge", &mut self.edges.iter().map(|(from, to)| format!("{from},{to}"))),
+            lines("Edge", &mut edges.iter().map(|(graph, from, to)| format!("{graph},{from},{to}"))),
             lines("In", &mut (1..).zip(&self.graphs).map(|(node, graph)| format!("{graph},{node}"))),
             lines(
                 "GraphLabel",
@@ -122,17 +130,19 @@ impl DataSet {
             ),
         ];
         if let Some(labels) = &self.node_labels {
-            let mut rows = (1..).zip(labels).map(|(node, label)| format!("{node},{label}"));
+            let rows = (1..).zip(labels).zip(&self.graphs);
+            let mut rows = rows.map(|((node, label), graph)| format!("{graph},{node},{label}"));
             files.push(lines("NodeLabel", &mut rows));
         }
         if let Some(labels) = &self.edge_labels {
-            let mut rows = labels.iter().map(|(from, to, label)| format!("{from},{to},{label}"));
+            let mut rows =
+                labels.iter().map(|(from, to, label)| format!("{},{from},{to},{label}", graph(from)));
             files.push(lines("EdgeLabel", &mut rows));
         }
         if let Some(attributes) = &self.attributes {
             let of_node = |(node, values): (usize, &Vec<f64>)| {
                 let rows = values.iter().enumerate();
-                rows.map(|(k, value)| format!("{node},{k},{value:?}")).collect::<Vec<_>>()
+                rows.map(|(k, value)| format!("{},{node},{k},{value:?}", graph(&node))).collect::<Vec<_>>()
             };
             files.push(lines("NodeAttribute", &mut (1..).zip(attributes).flat_map(of_node)));
         }
@@ -140,12 +150,12 @@ impl DataSet {
     }
 }
 
-/// A class; a program lists them, and cannot write the least number of 64 bits, whose digits alone are too many.
+/// A class or a label of nodes; a program lists them, and cannot write the least number of 64 bits, whose digits alone are too many.
 fn class(row: &Row<'_>) -> Result<i64, Failure> {
     let class = row.whole()?;
     match class.checked_neg() {
         Some(_) => Ok(class),
-        None => Err(row.wrong(format!("a program cannot write the class {class}"))),
+        None => Err(row.wrong(format!("a program cannot write {class}"))),
     }
 }
 
@@ -203,4 +213,26 @@ fn attributes(sheet: &Sheet, count: usize) -> Result<Vec<Vec<f64>>, Failure> {
     }
     sheet.as_many(all.len(), count, "nodes")?;
     Ok(all)
+}
+
+/// The mean and the standard deviation of each number that nodes have; a spread of 1 where they all have the same.
+fn spreads(attributes: &[Vec<f64>]) -> Vec<(f64, f64)> {
+    let places = attributes.first().map_or(0, Vec::len);
+    let count = attributes.len() as f64;
+    let values = |place: usize| attributes.iter().filter_map(move |row| row.get(place).copied());
+    let of = |place: usize| {
+        // Each by its share, so that sums of great numbers do not leave their range; a difference of two may.
+        let mean: f64 = values(place).map(|value| value / count).sum();
+        let largest = values(place).map(|value| (value - mean).abs()).fold(0.0, f64::max);
+        // All the same, but for the rounding of the mean.
+        if largest <= mean.abs() * 1e-12 {
+            return (mean, 1.0);
+        }
+        if !largest.is_finite() {
+            return (mean, f64::MAX);
+        }
+        let squares: f64 = values(place).map(|value| ((value - mean) / largest).powi(2) / count).sum();
+        (mean, largest * squares.sqrt())
+    };
+    (0..places).map(of).collect()
 }

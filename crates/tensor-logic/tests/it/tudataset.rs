@@ -67,9 +67,9 @@ fn relations_hold_what_the_files_say() {
     let lines = |name: &str| read_back(&out, name).lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines("GraphLabel.csv"), ["1,1", "2,-1", "3,1", "4,-1", "5,1", "6,-1"]);
     assert_eq!(lines("In.csv")[2..4], ["1,3", "2,4"]);
-    assert_eq!(lines("NodeLabel.csv")[..3], ["1,0", "2,3", "3,0"]);
-    assert_eq!(lines("EdgeLabel.csv")[..4], ["1,2,1", "1,3,1", "2,1,1", "2,3,2"]);
-    assert_eq!(lines("NodeAttribute.csv")[..4], ["1,0,0.5", "1,1,1.0", "2,0,-2.0", "2,1,0.001"]);
+    assert_eq!(lines("NodeLabel.csv")[..4], ["1,1,0", "1,2,3", "1,3,0", "2,4,0"]);
+    assert_eq!(lines("EdgeLabel.csv")[..4], ["1,1,2,1", "1,1,3,1", "1,2,1,1", "1,2,3,2"]);
+    assert_eq!(lines("NodeAttribute.csv")[..4], ["1,1,0,0.5", "1,1,1,1.0", "1,2,0,-2.0", "1,2,1,0.001"]);
     // The arcs, by hand.
     let mut arcs: Vec<(u32, u32)> = files(6)[0]
         .1
@@ -78,7 +78,8 @@ fn relations_hold_what_the_files_say() {
         .map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()))
         .collect();
     arcs.sort_unstable();
-    let arcs: Vec<String> = arcs.into_iter().map(|(from, to)| format!("{from},{to}")).collect();
+    let arcs: Vec<String> =
+        arcs.into_iter().map(|(from, to)| format!("{},{from},{to}", (from - 1) / 3 + 1)).collect();
     assert_eq!(lines("Edge.csv"), arcs);
     // Nothing is overwritten.
     std::fs::write(out.join("TOY.tl"), "mine").unwrap();
@@ -116,6 +117,94 @@ fn the_program_learns() {
     }
 }
 
+/// Labels far apart or below 0 are labels, attributes in the thousands, all the same or beyond what a sum of them can be
+/// are learned from, and so is what interleaves the nodes of graphs.
+#[test]
+fn odd_numbers_are_learned_from() {
+    let nodes = 3 * 20;
+    let values: String =
+        (0..nodes).map(|node| format!("{}, 0.1, {}e308\n", 3000 + node % 7, node % 2 * 2 - 1)).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let labels = "9223372036854775807\n-5\n0\n".repeat(20);
+    let data = DataSet::read(&write(
+        folder.path(),
+        files(20),
+        &["edge_labels"],
+        &[("node_labels", labels.as_str()), ("node_attributes", values.as_str())],
+    ))
+    .unwrap();
+    let out = folder.path().join("out");
+    data.write(&out).unwrap();
+    let text = read_back(&out, "TOY.tl");
+    let found = calculated(&text, &out, 0, &mut Auto::new(Box::new(Fast::default()))).unwrap();
+    assert!(found.outcome.refusal.is_none(), "{:?}\n{text}", found.outcome.refusal);
+    let learned = found.outcome.answers[0].minimize.as_ref().unwrap();
+    assert!(learned.first < 10.0 && learned.last < learned.first, "{learned:?}\n{text}");
+    assert_eq!(found.outcome.answers[1].content.numbers(), [1.0], "{learned:?}");
+}
+
+/// The layers are those of `std/gin.tl`: with the same parameters the same loss.
+#[test]
+fn the_layers_are_those_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = DataSet::read(&set(folder.path(), &["edge_labels"], &[])).unwrap();
+    let out = folder.path().join("out");
+    data.write(&out).unwrap();
+    // What is learned is given: by the indices of a parameter, and its name's end for what has the same ones.
+    let given = |line: &str| match line.split_once(" ~ ") {
+        Some((name, _)) => {
+            let of = name.split_once('[').map_or("", |(_, indices)| indices.trim_end_matches(']'));
+            let value = match of {
+                "" => "0.3",
+                "d, f" => "sin(3 d + 7 f + 1)",
+                "f, d" | "f, e" => {
+                    if name.ends_with("e]") {
+                        "cos(2 e - 5 f)"
+                    } else {
+                        "cos(2 d - 5 f)"
+                    }
+                }
+                "d" => "sin(d)",
+                "e" => "sin(e)",
+                "f" => "cos(f)",
+                "c" => "c",
+                "d, c" => "cos(c + d)",
+                _ => "sin(d)",
+            };
+            format!("{name} = {value}\n")
+        }
+        None => format!("{line}\n"),
+    };
+    let text: String = read_back(&out, "TOY.tl")
+        .lines()
+        .filter(|line| !line.contains("@minimize") && !line.contains("Accuracy"))
+        .map(given)
+        .collect();
+    let text = text + "Loss?\n";
+    std::fs::write(
+        out.join("gin.tl"),
+        include_str!("../../library/gin.tl").lines().map(given).collect::<String>(),
+    )
+    .unwrap();
+    let (rules, end) = (text.find("\nEps1").unwrap(), text.find("\nGraph[").unwrap());
+    let square = "
+x : 1..18
+Near(x, y) <- Edge(s, x, y)
+Square[x, d] = Feature(s, x, d)
+@include(\"gin.tl\", as=First, X=Square, Edge=Near, H=Middle, f=f, e=d)
+Active[x, d] = relu(Middle[x, d])
+@include(\"gin.tl\", as=Second, X=Active, Edge=Near, H=Last, f=f, e=d)
+Outer(s, x, d) += In(s, x) relu(Last[x, d])
+";
+    let losses = [text.clone(), format!("{}{square}{}", &text[..rules], &text[end..])].map(|text| {
+        let found = calculated(&text, &out, 0, &mut Auto::new(Box::new(Fast::default())));
+        let found = found.unwrap_or_else(|reports| panic!("{reports:?}\n{text}"));
+        assert!(found.outcome.refusal.is_none(), "{:?}\n{text}", found.outcome.refusal);
+        found.outcome.answers[0].content.numbers()[0]
+    });
+    assert!(losses[0] > 0.0 && (losses[0] - losses[1]).abs() <= 1e-12 * losses[0], "{losses:?}\n{text}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_at_its_line() {
     let huge = "1, 99999999999999999999\n";
@@ -137,12 +226,8 @@ fn what_does_not_fit_is_refused_at_its_line() {
         ("graph_labels", "1\n-1\n1\n-1\n1\n-1\n1\n", 7, "graph 7 has a class here, and no node"),
         ("graph_labels", "1\ntwo\n", 2, "`two` is no whole number"),
         ("graph_labels", "", 1, "there is no graph"),
-        (
-            "graph_labels",
-            "1\n-9223372036854775808\n",
-            2,
-            "a program cannot write the class -9223372036854775808",
-        ),
+        ("graph_labels", "1\n-9223372036854775808\n", 2, "a program cannot write -9223372036854775808"),
+        ("node_labels", "0\n-9223372036854775808\n", 2, "a program cannot write -9223372036854775808"),
         ("node_labels", "0\n1\n", 2, "2 lines for 18 nodes"),
         ("node_labels", "", 1, "0 lines for 18 nodes"),
         ("node_labels", "0, 1\n", 1, "one number stands in a line"),

@@ -1,4 +1,5 @@
-//! The program beside the relations: two layers of `std/gin.tl`, the mean over the nodes of a graph, a softmax.
+//! The program beside the relations: two layers of the network of `std/gin.tl`, the mean over the nodes of a graph, a
+//! softmax. The layers are rules over samples, for what a batch needs of a relation with the sample in it is its own rows.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,45 +9,45 @@ use std::fmt::Write;
 pub(super) struct Facts<'a> {
     pub name: &'a str,
     pub graphs: usize,
-    pub nodes: usize,
     pub classes: BTreeSet<i64>,
-    /// Which files there are.
-    pub node_labels: bool,
+    /// The labels of nodes, if there are any.
+    pub node_labels: Option<BTreeSet<i64>>,
+    /// Whether there are labels of arcs.
     pub edge_labels: bool,
-    pub attributes: bool,
+    /// The mean and the spread of each number that nodes have, if they have any.
+    pub attributes: Option<Vec<(f64, f64)>>,
 }
 
 /// The program.
 pub(super) fn program(of: &Facts<'_>) -> String {
-    let classes: Vec<String> = of.classes.iter().map(i64::to_string).collect();
-    let (graphs, nodes) = (of.graphs, of.nodes);
+    let graphs = of.graphs;
     let name: String = of.name.chars().filter(|letter| !letter.is_control()).collect();
     let mut text = format!(
-        "# {name}: which class has a graph? Two layers of a graph isomorphism network, the mean over the nodes.
+        "# {name}: which class has a graph? Two layers of a graph isomorphism network (`std/gin.tl`), the mean over the nodes.
 # The best epoch is kept: the one with the lowest loss over the graphs that `valid` holds out.
+# Every relation has the graph in its first place: a batch of graphs computes what these graphs need.
 s : 1..{graphs}
-x : 1..{nodes}
 Class : {{{}}}
 c : Class
 d : 16
+f : 16
 Edge = \"Edge.csv\"
 In = \"In.csv\"
 GraphLabel = \"GraphLabel.csv\"
 ",
-        classes.join(", ")
+        listed(&of.classes)
     );
     text.push_str(&features(of));
+    text.push_str(&layer(1, "Feature", "Inner"));
+    text.push_str(&layer(2, "Inner", "Outer"));
     // Of two graphs a fifth is none.
     let valid = if graphs > 2 { ", valid=0.2, patience=20" } else { "" };
     let size = (graphs / 5).clamp(1, 32);
     // A string takes everything.
     let _ = write!(
         text,
-        "@include(\"std/gin.tl\", as=First, X=Feature, H=Inner, f=16, e=d)
-Active[x, d] = relu(Inner[x, d])
-@include(\"std/gin.tl\", as=Second, X=Active, H=Outer, f=16, e=d)
-
-Graph[s, d] avg= In(s, x) relu(Outer[x, d])
+        "
+Graph[s, d] avg= In(s, x) Outer(s, x, d)
 Weight[d, c] ~ glorot()
 Bias[c] ~ zeros()
 Logit[s, c] = Graph[s, d] Weight[d, c] + Bias[c]
@@ -68,19 +69,51 @@ Accuracy?
 fn features(of: &Facts<'_>) -> String {
     let (mut text, mut terms) = (String::new(), Vec::new());
     if of.edge_labels {
-        text.push_str("# The kinds of arcs are in \"EdgeLabel.csv\": from, to, kind. `std/rgcn.tl` has a matrix for each.\n");
+        text.push_str("# The kinds of arcs are in \"EdgeLabel.csv\": graph, from, to, kind. `std/rgcn.tl` has a matrix for each.\n");
     }
-    if of.node_labels {
+    // A string takes everything.
+    if let Some(labels) = &of.node_labels {
+        let _ = writeln!(text, "Label : {{{}}}\nl : Label", listed(labels));
         text.push_str("NodeLabel = \"NodeLabel.csv\"\nOfLabel[l, d] ~ glorot()\n");
-        terms.push("NodeLabel(x, l) OfLabel[l, d]");
+        terms.push("NodeLabel(s, x, l) OfLabel[l, d]");
     }
-    if of.attributes {
-        text.push_str("NodeAttribute = \"NodeAttribute.csv\" as values\nOfAttribute[k, d] ~ glorot()\n");
-        terms.push("NodeAttribute(x, k) OfAttribute[k, d]");
+    if let Some(attributes) = &of.attributes {
+        let means: Vec<String> = attributes.iter().map(|(mean, _)| format!("{mean:?}")).collect();
+        let spreads: Vec<String> = attributes.iter().map(|(_, spread)| format!("{spread:?}")).collect();
+        let _ = writeln!(
+            text,
+            "NodeAttribute = \"NodeAttribute.csv\" as values\n# Attributes are learned from as distances from their means, in standard deviations.\n\
+             Mean[k] = [{}]\nSpread[k] = [{}]\nOfAttribute[k, d] ~ glorot()",
+            means.join(", "),
+            spreads.join(", ")
+        );
+        terms.push("(NodeAttribute(s, x, k) - Mean[k]) / Spread[k] OfAttribute[k, d]");
     }
     if terms.is_empty() {
         text.push_str("Same[d] ~ normal(0, 1)\n");
         terms.push("In(s, x) Same[d]");
     }
-    text + "Feature[x, d] = " + &terms.join(" + ") + "\n"
+    text + "Feature(s, x, d) += " + &terms.join(" + ") + "\n"
+}
+
+/// A layer: the equations of `std/gin.tl` in rules over samples, and relu.
+fn layer(number: usize, from: &str, to: &str) -> String {
+    let n = number;
+    format!(
+        "
+Eps{n} ~ 0
+In{n}[d, f] ~ he()
+InBias{n}[f] ~ zeros()
+Out{n}[f, d] ~ glorot()
+OutBias{n}[d] ~ zeros()
+Sum{n}(s, x, d) += (1 + Eps{n}) {from}(s, x, d) + Edge(s, y, x) {from}(s, y, d)
+Hidden{n}(s, x, f) += relu(Sum{n}(s, x, d) In{n}[d, f] + In(s, x) InBias{n}[f])
+{to}(s, x, d) += relu(Hidden{n}(s, x, f) Out{n}[f, d] + In(s, x) OutBias{n}[d])
+"
+    )
+}
+
+/// Numbers with commas between them.
+fn listed(numbers: &BTreeSet<i64>) -> String {
+    numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
