@@ -36,7 +36,7 @@ use crate::program::{
 };
 use crate::reference::Reference;
 use crate::walk;
-use rewritten::tuple_blocks::Split;
+use rewritten::tuple_blocks::{Numbering, Split};
 use store::machine::{Machine, Stored};
 use store::plan::{Source, Stamps};
 
@@ -131,7 +131,14 @@ impl Fast {
         let session = match at.and_then(|at| self.sessions.remove(at)) {
             Some(kept) => kept.session,
             None => {
-                let session = Session::new(request, goals, self.storage, self.precision, &self.pool);
+                let session = Session::new(
+                    request,
+                    goals,
+                    (self.storage, self.precision),
+                    &self.pool,
+                    &self.stop,
+                    &BTreeSet::new(),
+                );
                 let mut session = Box::new(session);
                 if let Some(carried) = self.carried.take_if(|carried| carried.to == stamp)
                     && let Some(at) = self.sessions.iter().position(|known| known.stamp == carried.from)
@@ -382,16 +389,19 @@ impl Session {
     fn new(
         request: &Request<'_>,
         goals: &[TensorId],
-        storage: Storage,
-        precision: Precision,
+        (storage, precision): (Storage, Precision),
         pool: &Arc<Pool>,
+        stop: &Stop,
+        unknown: &BTreeSet<TensorId>,
     ) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let mut program = request.program.clone();
         rewritten::full::dropped(&mut program);
         rewritten::unions::listed(&mut program, storage);
-        let splits = rewritten::tuple_blocks::apart(&mut program, storage);
+        let mut numbering =
+            Numbering { budget: request.budget, precision, pool, stop, unknown, known: HashMap::new() };
+        let splits = rewritten::tuple_blocks::apart(&mut program, storage, &mut numbering);
         let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
         let linear = recursion::linear::prepare(&mut program);

@@ -45,6 +45,8 @@ impl Machine {
     fn evaluated(&mut self, component: &Component, parameters: &Parameters) -> Result<Executor> {
         if !matches!(component.class, Class::Plain) {
             self.memory.is_used();
+        } else if component.tensors.iter().any(|id| self.is_seen(*id)) {
+            self.memory.is_repeated();
         }
         for id in &component.tensors {
             if !self.is_lone(component, *id) {

@@ -38,7 +38,8 @@ impl Fast {
     ) -> Profile {
         let parameters = Parameters::new();
         let request = Request { program, parameters: &parameters, budget };
-        let mut session = Session::new(&request, goals, self.storage, self.precision, &self.pool);
+        let mut session =
+            Session::new(&request, goals, (self.storage, self.precision), &self.pool, &self.stop, derived);
         let needs = session.needs(goals);
         let needed = &needs.tensors;
         let inlined = session.inlined.clone();

@@ -120,6 +120,11 @@ impl Machine {
         }
     }
 
+    /// Whether a tensor was evaluated before.
+    pub(in crate::fast) fn is_seen(&self, id: TensorId) -> bool {
+        self.slots.get(id.0 as usize).is_some_and(|slot| slot.seen)
+    }
+
     fn description(&self, id: TensorId) -> u64 {
         self.slots.get(id.0 as usize).map_or(0, |slot| slot.described)
     }

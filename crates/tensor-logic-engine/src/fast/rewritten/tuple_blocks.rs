@@ -5,7 +5,10 @@
 //! a square tensor that is stored by its support. Who reads `H(y, e)` reads `B[y, e] | T(y)` instead, adjoints among
 //! them; for others `H(x, d) = B[x, d] | T(x)` is there.
 
+mod numbers;
 mod reads;
+
+pub(crate) use numbers::Numbering;
 
 use std::collections::BTreeMap;
 
@@ -14,7 +17,7 @@ use crate::kernels::volume;
 use crate::present::{self, Conjunction, Covered};
 use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, Guard, Index, IndexFn, IndexId, Kind,
-    Otherwise, Program, Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
+    Otherwise, Place, Program, Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::Domain;
@@ -29,6 +32,8 @@ pub(crate) struct Split {
     pub(crate) values: TensorId,
     /// Whether an element that the relation does not have is 0 there.
     zero: bool,
+    /// Where its tuples are numbered: by what. The values have the number in place of the tuple then, and it first.
+    numbers: Option<numbers::Numbers>,
 }
 
 impl Split {
@@ -46,6 +51,17 @@ impl Split {
             otherwise => otherwise,
         };
         Read::new(self.values, read.arguments.clone(), otherwise, read.span)
+    }
+
+    /// The same where tuples are numbered, and what says of the tuple that it has this number.
+    fn numbered(&self, numbers: &numbers::Numbers, read: &Read, number: IndexId) -> (Read, Read) {
+        let mut arguments = vec![Argument::At(IndexFn::Index(number))];
+        let mut tuple = Vec::new();
+        for (argument, dense) in read.arguments.iter().zip(&self.dense) {
+            if dense.is_some() { &mut arguments } else { &mut tuple }.push(argument.clone());
+        }
+        let element = Read::new(self.values, arguments, Otherwise::Zero, read.span);
+        (element, numbers.row(tuple.into_iter(), number, read))
     }
 
     /// How many tuples stand for one.
@@ -68,7 +84,11 @@ const SMALL: usize = 1 << 16;
 const MOST: usize = 1 << 21;
 
 /// Takes the relations of a program apart that hold blocks; which became what.
-pub(crate) fn apart(program: &mut Program, storage: Storage) -> BTreeMap<TensorId, Split> {
+pub(crate) fn apart(
+    program: &mut Program,
+    storage: Storage,
+    numbering: &mut Numbering<'_>,
+) -> BTreeMap<TensorId, Split> {
     let mut splits = BTreeMap::new();
     let mut covered = Covered::new();
     let candidates = candidates(program);
@@ -87,7 +107,7 @@ pub(crate) fn apart(program: &mut Program, storage: Storage) -> BTreeMap<TensorI
         let [id] = component.tensors.as_slice() else { continue };
         if candidates.contains(id)
             && matches!(component.class, Class::Plain)
-            && let Some(split) = split(program, *id, &component, storage, &mut covered)
+            && let Some(split) = split(program, *id, &component, (storage, numbering), &mut covered)
         {
             splits.insert(*id, split);
         }
@@ -125,7 +145,7 @@ fn split(
     program: &mut Program,
     id: TensorId,
     component: &Component,
-    storage: Storage,
+    (storage, numbering): (Storage, &mut Numbering<'_>),
     covered: &mut Covered,
 ) -> Option<Split> {
     let mut tensor = program.tensor(id).clone();
@@ -175,9 +195,6 @@ fn split(
         && present.iter().flatten().flatten().any(|conjunction| conjunction.guards.is_empty());
     let elements = volume(&tensor.sizes());
     let by_support = matches!(tensor.combine, Combine::Sum | Combine::Avg);
-    if !by_support && elements > MOST {
-        return None;
-    }
     let small = match storage {
         Storage::Auto => elements <= SMALL,
         Storage::Dense => elements <= MOST,
@@ -204,9 +221,18 @@ fn split(
         add_component(program, id, made, rules);
         made
     });
+    let numbers = match (tuples, storage) {
+        (_, Storage::Sparse) | (None, _) => None,
+        _ if sparse.is_empty() => None,
+        (Some(tuples), _) => numbering.of(program, tuples),
+    };
+    if numbers.is_none() && !by_support && elements > MOST {
+        return None;
+    }
     let terms: usize = equations.iter().map(|equation| equation.terms.len()).sum();
     // One term is stored by its support as it is; of several each is, and their sum by the tuples.
-    let parts = by_support && !always && !small && (terms > 1 || tensor.combine == Combine::Avg);
+    let parts =
+        numbers.is_none() && by_support && !always && !small && (terms > 1 || tensor.combine == Combine::Avg);
     let mut sums: Vec<(TensorId, Option<TensorId>)> = Vec::new();
     if parts {
         for equation in &equations {
@@ -226,9 +252,40 @@ fn split(
         }
     }
     let combine = if parts { Combine::Sum } else { tensor.combine };
-    let values = tensor_of(program, Tensor { combine, ..square("values") });
-    let split = Split { zero: known && tensor.combine.default_value() == 0.0, dense, tuples, values };
+    let places = match &numbers {
+        Some(numbers) => {
+            let number = Place { domain: Some(numbers.domain.clone()), limit: None, star: false };
+            let dense = tensor.places.iter().zip(&dense).filter(|(_, dense)| dense.is_some());
+            [number].into_iter().chain(dense.map(|(place, _)| place.clone())).collect()
+        }
+        None => tensor.places.clone(),
+    };
+    let values = tensor_of(program, Tensor { combine, places, ..square("values") });
+    let zero = known && tensor.combine.default_value() == 0.0;
+    let split = Split { zero, dense, tuples, values, numbers };
     let whole = joined(program, id, &tensor, &split)?;
+    if let Some(numbers) = &split.numbers {
+        let mut made = Vec::new();
+        for equation in &equations {
+            for term in &equation.terms {
+                made.push(numbers::equation(program, values, numbers, &split.dense, (equation, term)));
+            }
+        }
+        // In the place of the old ones, and behind them.
+        let old = component.equations.iter().map(|at| at.0 as usize);
+        let mut slots = old.collect::<Vec<_>>().into_iter();
+        let mut ids = Vec::new();
+        for equation in made {
+            let at = slots.next().unwrap_or(program.equations.len());
+            match program.equations.get_mut(at) {
+                Some(slot) => *slot = equation,
+                None => program.equations.push(equation),
+            }
+            ids.push(EquationId(u32::try_from(at).ok()?));
+        }
+        let at = program.components.iter().position(|component| component.tensors.contains(&id))?;
+        program.components.get_mut(at)?.equations = ids;
+    }
     for equation in program.equations.iter_mut().filter(|equation| equation.tensor == id) {
         equation.tensor = values;
         if parts {
@@ -333,8 +390,18 @@ fn joined(program: &mut Program, id: TensorId, tensor: &Tensor, split: &Split) -
     let head: Vec<IndexFn> = left.iter().map(|index| IndexFn::Index(*index)).collect();
     let arguments = head.iter().cloned().map(Argument::At).collect();
     let read = Read::new(id, arguments, Otherwise::Absent, tensor.span);
-    let guards: Vec<Guard> = split.tuple(&read).map(Guard::Read).into_iter().collect();
-    let term = Term { over: Vec::new(), when: guards.into(), body: Expr::Read(split.element(&read)) };
+    let term = match &split.numbers {
+        Some(numbers) => {
+            program.indices.push(numbers::fresh(numbers, tensor.span));
+            let number = IndexId(u32::try_from(program.indices.len() - 1).ok()?);
+            let (element, row) = split.numbered(numbers, &read, number);
+            Term { over: vec![number], when: vec![Guard::Read(row)].into(), body: Expr::Read(element) }
+        }
+        None => {
+            let guards: Vec<Guard> = split.tuple(&read).map(Guard::Read).into_iter().collect();
+            Term { over: Vec::new(), when: guards.into(), body: Expr::Read(split.element(&read)) }
+        }
+    };
     let span = program.left_side(id);
     Some(Equation {
         tensor: id,

@@ -272,7 +272,7 @@ impl Machine {
             tuples: 0,
             wanted: Vec::new(),
             head: Span::default(),
-            memory: Memory::default(),
+            memory: Memory::new(budget.bytes),
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             records: super::records::Records::default(),

@@ -168,16 +168,28 @@ impl Watch {
 pub(crate) struct Memory {
     things: HashMap<Key, (Stamps, Thing)>,
     bytes: usize,
+    /// How many bytes they may take now, and from when on an evaluation asks for what the one before it did.
+    most: usize,
+    again: usize,
     kept: u64,
-    /// Whether something was evaluated again.
-    used: bool,
 }
 
-/// Beyond this much everything is forgotten and made anew: before anything is evaluated a second time, and then.
+/// Beyond this much everything is forgotten: before anything is evaluated a second time, and in rounds, which ask for much
+/// that no later one asks for.
 const ONCE: usize = 48 << 20;
-const MOST: usize = 256 << 20;
+const ROUNDS: usize = 256 << 20;
+/// The same from the second evaluation on: this share of what may be taken, and no less than in rounds where half of that is
+/// more. A step of learning finds nothing again if it asks for more in turns than is remembered.
+const SHARE: u64 = 8;
 
 impl Memory {
+    /// Nothing is remembered yet; an evaluation may take so many bytes.
+    pub(crate) fn new(budget: u64) -> Memory {
+        let again = (budget / SHARE).max((ROUNDS as u64).min(budget / 2));
+        let again = usize::try_from(again).unwrap_or(usize::MAX);
+        Memory { most: ONCE, again, ..Memory::default() }
+    }
+
     /// How many bytes they take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -191,12 +203,17 @@ impl Memory {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        *self = Memory { kept: self.kept, used: self.used, ..Memory::default() };
+        *self = Memory { most: self.most, again: self.again, kept: self.kept, ..Memory::default() };
     }
 
-    /// Something is evaluated again: what is remembered is worth more from now on.
+    /// Something is done in rounds: what is remembered is worth more from now on.
     pub(crate) fn is_used(&mut self) {
-        self.used = true;
+        self.most = self.most.max(ROUNDS);
+    }
+
+    /// Something is evaluated again that no rounds ask for: so will the rest be.
+    pub(crate) fn is_repeated(&mut self) {
+        self.most = self.most.max(self.again);
     }
 
     /// How many things were ever remembered.
@@ -208,7 +225,7 @@ impl Memory {
     pub(crate) fn keep(&mut self, key: Key, stamps: Stamps, thing: Thing) {
         self.kept += 1;
         let bytes = thing.bytes() + 128;
-        let most = if self.used { MOST } else { ONCE };
+        let most = self.most;
         if bytes > most / 2 {
             return;
         }

@@ -2,13 +2,16 @@
 //!
 //! Enter at [`rewritten`].
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::Split;
+use super::numbers::Numbers;
 use crate::domains::binds;
 use crate::presence::{fits, has_values};
 use crate::program::{
-    Argument, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range, Read, Sense, TensorId, When,
+    Argument, Equation, Expr, Guard, Index, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
+    Reduce, Sense, TensorId, When,
 };
 use crate::value::Domain;
 use crate::walk::when_indices;
@@ -35,10 +38,12 @@ pub(super) fn rewritten(
     let mut numbers = Vec::new();
     result.visit_reads(&mut |read, _| numbers.push(read.node.number()));
     let kept = kept.into_iter().filter_map(|at| numbers.get(at).copied()).collect();
-    let rewriting = Rewriting { splits, kept };
+    let first = program.indices.len();
+    let rewriting = Rewriting { splits, kept, first, fresh: RefCell::default() };
     for term in &mut result.terms {
-        rewriting.scope(&mut term.when, &mut term.body);
+        rewriting.scope(&mut term.when, Some(&mut term.over), &mut term.body);
     }
+    program.indices.extend(rewriting.fresh.into_inner());
     let bound = result.terms.iter().all(|term| {
         let free = result.left.iter().chain(&term.over);
         is_bound(program, free, &term.body, &term.when)
@@ -49,6 +54,7 @@ pub(super) fn rewritten(
         for (index, range) in old {
             set_range(program, index, range);
         }
+        program.indices.truncate(first);
         return None;
     }
     Some(result)
@@ -120,7 +126,8 @@ fn kept_reads(
                 // Where a place is left out of a guard, nobody asks any more whether its index has values: an empty slice has none.
                 if asks { known && some } else { known || named }
             });
-            let total = split.zero || read.otherwise == Otherwise::Absent;
+            // Which number has a tuple that there is not?
+            let total = read.otherwise == Otherwise::Absent || split.zero && split.numbers.is_none();
             if !fine || !total {
                 kept.push(at);
             }
@@ -185,6 +192,17 @@ struct Rewriting<'a> {
     splits: &'a BTreeMap<TensorId, Split>,
     /// The numbers of reads that stay as they are.
     kept: Vec<u64>,
+    /// Indices of numbers of tuples, from this one on.
+    first: usize,
+    fresh: RefCell<Vec<Index>>,
+}
+
+/// The tuples that must exist for a scope to have a value.
+#[derive(Default)]
+struct Asked {
+    tuples: Vec<Read>,
+    /// Indices of numbers, where the scope can bind some.
+    numbers: Option<Vec<IndexId>>,
 }
 
 impl Rewriting<'_> {
@@ -194,19 +212,22 @@ impl Rewriting<'_> {
     }
 
     /// An expression that must have a value, and guards that must hold with it.
-    fn scope(&self, when: &mut When, expr: &mut Expr) {
+    fn scope(&self, when: &mut When, over: Option<&mut Vec<IndexId>>, expr: &mut Expr) {
         self.when(when);
-        let mut asked = Vec::new();
+        let mut asked = Asked { tuples: Vec::new(), numbers: over.is_some().then(Vec::new) };
         self.expr(expr, &mut asked);
-        add(when, asked);
+        add(when, asked.tuples);
+        if let (Some(over), Some(numbers)) = (over, asked.numbers) {
+            over.extend(numbers);
+        }
     }
 
     fn when(&self, when: &mut When) {
-        let mut asked = Vec::new();
+        let mut asked = Asked::default();
         when.guards.retain_mut(|guard| match guard {
             Guard::Read(read) => match self.split(read) {
                 Some(split) if read.otherwise == Otherwise::Absent => {
-                    asked.extend(split.tuple(read));
+                    asked.tuples.extend(split.tuple(read));
                     false
                 }
                 Some(split) => {
@@ -232,22 +253,25 @@ impl Rewriting<'_> {
             }
             Guard::CompareIndex(..) | Guard::Bind(..) => true,
         });
-        add(when, asked);
+        add(when, asked.tuples);
         let mut used = Vec::new();
         when_indices(when, &mut |index| used.push(index));
         when.exists.retain(|index| used.contains(index));
     }
 
     /// Rewrites an expression; the tuples that must exist for it to have a value are asked for around it.
-    fn expr(&self, expr: &mut Expr, asked: &mut Vec<Read>) {
+    fn expr(&self, expr: &mut Expr, asked: &mut Asked) {
         match expr {
             Expr::Read(read) => {
-                if let Some(split) = self.split(read) {
-                    if read.otherwise == Otherwise::Absent {
-                        asked.extend(split.tuple(read));
-                    }
-                    *read = split.element(read);
+                let Some(split) = self.split(read) else { return };
+                if let Some(numbers) = &split.numbers {
+                    *expr = self.numbered(split, numbers, read, asked);
+                    return;
                 }
+                if read.otherwise == Otherwise::Absent {
+                    asked.tuples.extend(split.tuple(read));
+                }
+                *read = split.element(read);
             }
             Expr::Missing(read) => {
                 if let Some(tuple) = self.split(read).and_then(|split| split.tuple(read)) {
@@ -261,23 +285,65 @@ impl Rewriting<'_> {
                         self.expr(part, asked);
                         continue;
                     }
-                    let mut inside = Vec::new();
+                    let mut inside = Asked::default();
                     self.expr(part, &mut inside);
-                    if !inside.is_empty() {
+                    if !inside.tuples.is_empty() {
                         let mut factors = vec![std::mem::replace(part, Expr::Number(0.0))];
-                        factors.extend(inside.into_iter().map(Expr::Read));
+                        factors.extend(inside.tuples.into_iter().map(Expr::Read));
                         *part = Expr::Product(factors);
                     }
                 }
             }
-            Expr::Reduce(reduce) => self.scope(&mut reduce.when, &mut reduce.body),
+            Expr::Reduce(reduce) => {
+                let Reduce { over, when, body, .. } = &mut **reduce;
+                self.scope(when, Some(over), body);
+            }
             Expr::Call(call) => {
                 self.when(&mut call.when);
                 call.arguments.iter_mut().for_each(|argument| self.expr(argument, asked));
             }
-            Expr::Axis(axis) => self.scope(&mut axis.when, &mut axis.argument),
+            Expr::Axis(axis) => self.scope(&mut axis.when, None, &mut axis.argument),
             _ => expr.parts_mut().0.into_iter().for_each(|part| self.expr(part, asked)),
         }
+    }
+
+    /// The element of a tuple by its number, which the scope binds, or one of its own where that can bind none.
+    fn numbered(&self, split: &Split, numbers: &Numbers, read: &Read, asked: &mut Asked) -> Expr {
+        let fresh = || {
+            let mut fresh = self.fresh.borrow_mut();
+            fresh.push(super::numbers::fresh(numbers, read.span));
+            IndexId((self.first + fresh.len() - 1) as u32)
+        };
+        let Some(bound) = &mut asked.numbers else {
+            let number = fresh();
+            let (element, row) = split.numbered(numbers, read, number);
+            return Expr::Reduce(Box::new(Reduce {
+                operation: Operation::Sum,
+                over: vec![number],
+                when: vec![Guard::Read(row)].into(),
+                body: Expr::Read(element),
+                explicit: false,
+                span: read.span,
+            }));
+        };
+        // The same tuple has the same number.
+        let tuple = split.numbered(numbers, read, IndexId(0)).1;
+        let same = |known: &&Read| {
+            let (a, b) = (known.arguments.split_last(), tuple.arguments.split_last());
+            let functions = |part: Option<(&Argument, &[Argument])>| -> Option<Vec<IndexFn>> {
+                part?.1.iter().map(|argument| argument.function().cloned()).collect()
+            };
+            known.tensor == tuple.tensor && functions(a).is_some() && functions(a) == functions(b)
+        };
+        let known =
+            asked.tuples.iter().find(same).and_then(|known| known.arguments.last()?.function()?.alone());
+        let number = known.unwrap_or_else(|| {
+            let number = fresh();
+            bound.push(number);
+            asked.tuples.push(split.numbered(numbers, read, number).1);
+            number
+        });
+        Expr::Read(split.numbered(numbers, read, number).0)
     }
 }
 

@@ -1,0 +1,253 @@
+//! The tuples of a relation that holds blocks, numbered.
+//!
+//! Enter at [`Numbering::of`]. Where the tuples of `H(x, d)` follow from data, `Row(x, r)` numbers them, in their order, and the blocks are
+//! a dense square tensor `B[r, d]`: who reads `H(y, d)` reads `B[r, d] | Row(y, r)`. An element is found by its row then, and not
+//! each element by a row of its own.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{has, tensor_of};
+use crate::ast::Span;
+use crate::engine::{Budget, Parameters, Stop, WIDEST};
+use crate::fast::store::machine::{Machine, Storage, Stored};
+use crate::fast::store::relation::Relation;
+use crate::kernels::{Pool, Precision};
+use crate::program::{
+    Argument, Class, Columns, Component, Equation, Expr, Given, Guard, Index, IndexFn, IndexId, Kind,
+    Otherwise, Place, Program, Range, Read, Reduce, Role, Style, Tensor, TensorId, Term, When,
+};
+use crate::rename::Renaming;
+use crate::value::{Const, Domain};
+use crate::walk::{expr_indices, when_indices};
+
+/// What tuples are found with.
+pub(crate) struct Numbering<'a> {
+    pub(crate) budget: Budget,
+    pub(crate) precision: Precision,
+    pub(crate) pool: &'a Arc<Pool>,
+    pub(crate) stop: &'a Stop,
+    /// Data that are not there yet.
+    pub(crate) unknown: &'a BTreeSet<TensorId>,
+    /// Relations that number tuples, by how many they are.
+    pub(crate) known: HashMap<usize, Vec<(Arc<Relation>, Numbers)>>,
+}
+
+/// A relation of tuples and their numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Numbers {
+    /// The relation; the last place is the number.
+    pub(crate) row: TensorId,
+    /// The numbers, from 0.
+    pub(crate) domain: Domain,
+}
+
+impl Numbers {
+    /// The read that a row has a tuple: `Row(x, r)`.
+    pub(super) fn row(&self, tuple: impl Iterator<Item = Argument>, index: IndexId, like: &Read) -> Read {
+        let arguments = tuple.chain([Argument::At(IndexFn::Index(index))]).collect();
+        Read::new(self.row, arguments, Otherwise::Absent, like.span)
+    }
+}
+
+impl Numbering<'_> {
+    /// Numbers the tuples of a relation, which is data from now on, if they follow from data alone.
+    pub(super) fn of(&mut self, program: &mut Program, tuples: TensorId) -> Option<Numbers> {
+        let relation = self.relation(program, tuples)?;
+        let len = relation.len;
+        if len == 0 || len as u64 > self.budget.tuples {
+            return None;
+        }
+        let columns = |relation: &Relation| Columns {
+            len,
+            dictionaries: relation.dictionaries.clone(),
+            columns: relation.columns.clone(),
+            values: None,
+        };
+        program.components.retain(|component| component.tensors != [tuples]);
+        program.equations.iter_mut().filter(|own| own.tensor == tuples).for_each(|own| own.terms.clear());
+        let tensor = program.tensors.get_mut(tuples.0 as usize)?;
+        tensor.role = Role::Data;
+        tensor.given = vec![Given::Columns(Arc::new(columns(&relation)))];
+        let same = |other: &Relation| {
+            let dictionaries = other.dictionaries.iter().zip(&relation.dictionaries);
+            let columns = other.columns.iter().zip(&relation.columns);
+            other.columns.len() == relation.columns.len()
+                && dictionaries.into_iter().all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+                && columns.into_iter().all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+        };
+        let known = self.known.entry(len).or_default();
+        if let Some((_, numbers)) = known.iter().find(|(other, _)| same(other)) {
+            return Some(numbers.clone());
+        }
+        let domain = Domain::size(len);
+        let mut given = columns(&relation);
+        given.dictionaries.push(Arc::new((0..len as i64).map(Const::Int).collect()));
+        given.columns.push(Arc::new((0..u32::try_from(len).ok()?).collect()));
+        let mut places: Vec<Place> =
+            tensor.places.iter().map(|place| Place { limit: None, ..place.clone() }).collect();
+        places.push(Place { domain: Some(domain.clone()), limit: None, star: false });
+        let named = format!("rows of {}", tensor.name.trim_start_matches("tuples of "));
+        let row =
+            Tensor { name: named, places, given: vec![Given::Columns(Arc::new(given))], ..tensor.clone() };
+        let numbers = Numbers { row: tensor_of(program, row), domain };
+        known.push((relation, numbers.clone()));
+        Some(numbers)
+    }
+
+    /// The tuples of a relation that follow from data alone.
+    fn relation(&self, program: &Program, id: TensorId) -> Option<Arc<Relation>> {
+        let needed = program.needs(&[id]);
+        let fine = |id: &TensorId| {
+            let tensor = program.tensor(*id);
+            let made = match tensor.role {
+                Role::Data | Role::Empty => !tensor.is_proved(),
+                Role::Computed => tensor.kind == Kind::Bool && tensor.style == Style::Round,
+                Role::Parameter | Role::Missing => false,
+            };
+            made && !self.unknown.contains(id)
+        };
+        let wide = |index: &Index| matches!(&index.range, Range::Domain(domain) if domain.len() >= WIDEST);
+        if !needed.iter().all(fine) || program.indices.iter().any(wide) {
+            return None;
+        }
+        let program = Arc::new(program.clone());
+        let (budget, pool) = (self.budget, Arc::clone(self.pool));
+        let mut machine = Machine::new(Arc::clone(&program), budget, Storage::Auto, self.precision, pool);
+        machine.stop = self.stop.clone();
+        let made: BTreeSet<TensorId> =
+            program.components.iter().flat_map(|component| component.tensors.iter().copied()).collect();
+        let nothing = Parameters::new();
+        for id in needed.iter().filter(|id| !made.contains(id)) {
+            let given = Component { tensors: vec![*id], equations: Vec::new(), class: Class::Plain };
+            machine.component(&given, &nothing).ok()?;
+        }
+        for component in &program.components {
+            if !component.tensors.iter().any(|id| needed.contains(id)) {
+                continue;
+            }
+            if !matches!(component.class, Class::Plain | Class::Closure) {
+                return None;
+            }
+            machine.component(component, &nothing).ok()?;
+        }
+        match machine.stored(id)? {
+            Stored::Relation(relation) => Some(Arc::clone(relation)),
+            Stored::Dense(_) => None,
+        }
+    }
+}
+
+/// A term of a relation that holds blocks as an equation of the numbered blocks, `B[r, d]`.
+pub(super) fn equation(
+    program: &mut Program,
+    values: TensorId,
+    numbers: &Numbers,
+    dense: &[Option<Domain>],
+    (equation, term): (&Equation, &Term),
+) -> Equation {
+    let number = index(program, numbers, equation);
+    let (mut head, mut tuple) = (vec![IndexFn::Index(number)], Vec::new());
+    for (function, dense) in equation.head.iter().zip(dense) {
+        if dense.is_some() { &mut head } else { &mut tuple }.push(function.clone());
+    }
+    let is_left = |index: &IndexId| head.iter().any(|function| has(function, *index));
+    let (mut left, moved): (Vec<IndexId>, Vec<IndexId>) = equation.left.iter().partition(|at| is_left(at));
+    left.insert(0, number);
+    let own = IsRow { row: numbers.row, tuple: &tuple, number };
+    let mut term = term.clone();
+    let mut others = own.taken(&mut term.over, &mut term.when);
+    own.expr(&mut term.body, &mut others);
+    let mut renaming = Renaming::new(program);
+    others.into_iter().for_each(|other| renaming.to(other, number));
+    let (when, body) = (renaming.when(&term.when), renaming.expr(&term.body));
+    term = Term { over: term.over, when, body };
+    // Of a tuple that nothing else asks for its number is enough.
+    let mut used = Vec::new();
+    when_indices(&term.when, &mut |index| used.push(index));
+    expr_indices(&term.body, &mut |index| used.push(index));
+    let alone: Vec<IndexId> = tuple.iter().filter_map(IndexFn::alone).collect();
+    let different = (0..alone.len()).all(|at| !alone[..at].contains(&alone[at]));
+    let only = alone.len() == tuple.len()
+        && different
+        && moved.len() == alone.len()
+        && alone.iter().all(|index| moved.contains(index) && !used.contains(index));
+    if !only {
+        term.over.splice(0..0, moved);
+        let like = Read::new(numbers.row, Vec::new(), Otherwise::Absent, equation.head_span);
+        term.when.guards.push(Guard::Read(numbers.row(
+            tuple.iter().cloned().map(Argument::At),
+            number,
+            &like,
+        )));
+    }
+    let made = Equation {
+        tensor: values,
+        head,
+        left,
+        terms: vec![term],
+        node: Default::default(),
+        ..equation.clone()
+    };
+    Renaming::new(program).equation(&made)
+}
+
+/// A fresh index of numbers.
+fn index(program: &mut Program, numbers: &Numbers, equation: &Equation) -> IndexId {
+    program.indices.push(fresh(numbers, equation.head_span));
+    IndexId((program.indices.len() - 1) as u32)
+}
+
+pub(super) fn fresh(numbers: &Numbers, span: Span) -> Index {
+    Index { name: "r".to_owned(), range: Range::Domain(numbers.domain.clone()), span }
+}
+
+/// Who asks for the number of a tuple of which it is known.
+struct IsRow<'a> {
+    row: TensorId,
+    tuple: &'a [IndexFn],
+    number: IndexId,
+}
+
+impl IsRow<'_> {
+    /// The indices of a scope that are that number: the scope asks for them no more.
+    fn taken(&self, over: &mut Vec<IndexId>, when: &mut When) -> Vec<IndexId> {
+        let mut found = Vec::new();
+        when.guards.retain(|guard| {
+            let Guard::Read(read) = guard else { return true };
+            let Some((last, tuple)) = read.arguments.split_last() else { return true };
+            let same = read.tensor == self.row
+                && read.otherwise == Otherwise::Absent
+                && tuple.iter().map(Argument::function).eq(self.tuple.iter().map(Some));
+            let own = last.function().and_then(IndexFn::alone);
+            match own.filter(|own| same && *own != self.number && over.contains(own)) {
+                Some(own) => found.push(own),
+                None => return true,
+            }
+            false
+        });
+        over.retain(|index| !found.contains(index));
+        found
+    }
+
+    fn expr(&self, expr: &mut Expr, found: &mut Vec<IndexId>) {
+        if let Expr::Axis(axis) = expr
+            && self.tuple.iter().any(|function| axis.axes.iter().any(|index| has(function, *index)))
+        {
+            // Along the axis it is that of another tuple.
+            return;
+        }
+        if let Expr::Reduce(reduce) = expr {
+            let Reduce { over, when, .. } = &mut **reduce;
+            found.extend(self.taken(over, when));
+        }
+        let (parts, when) = expr.parts_mut();
+        parts.into_iter().for_each(|part| self.expr(part, found));
+        for guard in when.into_iter().flat_map(|when| &mut when.guards) {
+            if let Guard::Compare(_, a, b) = guard {
+                self.expr(a, found);
+                self.expr(b, found);
+            }
+        }
+    }
+}
