@@ -399,12 +399,11 @@ impl Session {
         let mut program = request.program.clone();
         rewritten::full::dropped(&mut program);
         rewritten::unions::listed(&mut program, storage);
-        let mut numbering =
-            Numbering { budget: request.budget, precision, pool, stop, unknown, known: HashMap::new() };
-        let splits = rewritten::tuple_blocks::apart(&mut program, storage, &mut numbering);
+        let mut numbering = Numbering::new(request.budget, precision, pool, stop, unknown);
+        let (splits, levels) = rewritten::tuple_blocks::apart(&mut program, storage, &mut numbering);
         let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
-        let linear = recursion::linear::prepare(&mut program);
+        let linear = recursion::linear::prepare(&mut program, |id| levels.contains_key(&id));
         let program = Arc::new(program);
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -427,6 +426,7 @@ impl Session {
         let (made, left_out) = (vec![None; components.len()], vec![Vec::new(); components.len()]);
         let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
         machine.linear = linear;
+        machine.levels = levels.into_iter().map(|(id, levels)| (id, Arc::new(levels))).collect();
         machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
         Session {
             sources,

@@ -14,7 +14,7 @@ use crate::divergence::diverges;
 use crate::engine::{Numbers, Parameters};
 use crate::error::{Code, Refusal, Result};
 use crate::fast::head::{Accumulator, Slice};
-use crate::fast::store::machine::{Machine, Stored, indices_of, product_columns};
+use crate::fast::store::machine::{Levels, Machine, Stored, indices_of, product_columns};
 use crate::fast::store::records::{ByValue, Fixed};
 use crate::fast::store::relation::Relation;
 use crate::kernels::{Array, Buffer, Precision, together_here, volume};
@@ -72,6 +72,10 @@ impl Machine {
             Class::Stepped(steps) if self.can_step(component, steps) => {
                 self.stepped(component, steps)?;
                 Executor::Slices
+            }
+            _ if let Some(levels) = self.levels_of(component) => {
+                self.leveled(component, &levels)?;
+                Executor::Levels
             }
             _ => {
                 self.iterate(component, parameters)?;
@@ -181,6 +185,46 @@ impl Machine {
                 return Ok(stored);
             }
         }
+    }
+
+    pub(crate) fn levels_of(&self, component: &Component) -> Option<Arc<Levels>> {
+        self.levels.get(component.tensors.first()?).cloned()
+    }
+
+    /// Computes blocks level by level: those of a level hang on lower ones only.
+    fn leveled(&mut self, component: &Component, levels: &Levels) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        for id in &component.tensors {
+            if let Some(nothing) = self.nothing(*id, false) {
+                self.store(*id, nothing);
+            }
+        }
+        for level in 0..levels.count {
+            for id in &component.tensors {
+                // Small operations do not ask.
+                self.stop.check(self.head)?;
+                let slices = loop {
+                    let mut accumulator = Accumulator::Slices(Vec::new());
+                    for equation in own_equations(&program.equations, component, *id) {
+                        if let Some(index) = levels.index(equation) {
+                            self.contribute(equation, &[(index, level)], &mut accumulator)?;
+                        }
+                    }
+                    if !self.must_repeat() {
+                        break accumulator;
+                    }
+                };
+                if let Accumulator::Slices(parts) = slices {
+                    self.write_slices(*id, &parts, false);
+                }
+            }
+        }
+        self.note_rounds(component, u64::from(levels.count), 0.0);
+        if self.exploded(component) {
+            let first = component.tensors.first().copied();
+            return Err(diverges(&program, component, u64::from(levels.count), first));
+        }
+        Ok(())
     }
 
     /// Rounds from nothing until the component rests.

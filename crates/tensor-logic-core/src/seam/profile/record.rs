@@ -21,6 +21,8 @@ pub enum Executor {
     Windows,
     /// Whole equations again and again until nothing changes.
     Rounds,
+    /// Level by level, where tuples hang on each other without a circle.
+    Levels,
     /// Each equation is written out where it is read.
     Inlined,
     /// Its tuples and its values, apart.
@@ -42,6 +44,7 @@ impl Executor {
             Executor::Slices => "slices",
             Executor::Windows => "window after window",
             Executor::Rounds => "rounds",
+            Executor::Levels => "level by level",
             Executor::Inlined => "written out where it is read",
             Executor::Apart => "its tuples and its values, apart",
             Executor::Circuits => "circuits of proofs",

@@ -30,12 +30,15 @@ struct Part<'p> {
     read: &'p Read,
 }
 
-/// Adds the coefficients of every component that is linear in itself to a program.
-pub(crate) fn prepare(program: &mut Program) -> Linear {
+/// Adds the coefficients of every component that is linear in itself to a program, but for those of these first tensors.
+pub(crate) fn prepare(program: &mut Program, but: impl Fn(TensorId) -> bool) -> Linear {
     let mut linear = Linear::new();
     let numeric = |component: &&Component| matches!(component.class, Class::Numeric);
     let components: Vec<Component> = program.components.iter().filter(numeric).cloned().collect();
     for component in components {
+        if component.tensors.first().is_some_and(|first| but(*first)) {
+            continue;
+        }
         let Some(equations) = coefficients(program, &component) else { continue };
         let mut all = Vec::new();
         for (equation, head, read) in equations {

@@ -5,14 +5,16 @@
 //! a square tensor that is stored by its support. Who reads `H(y, e)` reads `B[y, e] | T(y)` instead, adjoints among
 //! them; for others `H(x, d) = B[x, d] | T(x)` is there.
 
+mod levels;
 mod numbers;
+mod presence;
 mod reads;
 
 pub(crate) use numbers::Numbering;
 
 use std::collections::BTreeMap;
 
-use crate::fast::store::machine::Storage;
+use crate::fast::store::machine::{Levels, Storage};
 use crate::kernels::volume;
 use crate::present::{self, Conjunction, Covered};
 use crate::program::{
@@ -88,12 +90,13 @@ pub(crate) fn apart(
     program: &mut Program,
     storage: Storage,
     numbering: &mut Numbering<'_>,
-) -> BTreeMap<TensorId, Split> {
-    let mut splits = BTreeMap::new();
+) -> (BTreeMap<TensorId, Split>, BTreeMap<TensorId, Levels>) {
+    let (mut splits, mut leveled) = (BTreeMap::new(), BTreeMap::new());
     let mut covered = Covered::new();
     let candidates = candidates(program);
-    if candidates.is_empty() {
-        return splits;
+    let recursive = |component: &Component| matches!(component.class, Class::Numeric);
+    if candidates.is_empty() && !program.components.iter().any(recursive) {
+        return (splits, leveled);
     }
     for component in program.components.clone() {
         for at in &component.equations {
@@ -104,6 +107,13 @@ pub(crate) fn apart(
                 *slot = changed;
             }
         }
+        if recursive(&component) && storage != Storage::Sparse {
+            if let Some((parts, levels, first)) = levels::leveled(program, &component, numbering) {
+                splits.extend(parts);
+                leveled.insert(first, levels);
+            }
+            continue;
+        }
         let [id] = component.tensors.as_slice() else { continue };
         if candidates.contains(id)
             && matches!(component.class, Class::Plain)
@@ -112,7 +122,7 @@ pub(crate) fn apart(
             splits.insert(*id, split);
         }
     }
-    splits
+    (splits, leveled)
 }
 
 /// Relations of numbers that equations alone make and others read.
@@ -214,7 +224,11 @@ fn split(
         for (equation, terms) in equations.iter().zip(&present) {
             let head: Vec<IndexFn> = sparse.iter().filter_map(|at| equation.head.get(*at).cloned()).collect();
             for conjunction in terms.iter().flatten() {
-                rules.push(rule(made, equation, head.clone(), conjunction));
+                let mut conjunction = conjunction.clone();
+                if storage != Storage::Sparse {
+                    conjunction.guards = numbering.tuples.guards(program, &conjunction.guards);
+                }
+                rules.push(rule(made, equation, head.clone(), &conjunction));
             }
         }
         let rules: Vec<Equation> = rules.iter().map(|rule| Renaming::new(program).equation(rule)).collect();
@@ -348,13 +362,14 @@ fn tensor_of(program: &mut Program, tensor: Tensor) -> TensorId {
     TensorId((program.tensors.len() - 1) as u32)
 }
 
-/// Puts the equations of a tensor into a component before the one of another.
-fn add_component(program: &mut Program, before: TensorId, id: TensorId, equations: Vec<Equation>) {
+/// Puts the equations of a tensor into a component before the one of another, and says which component that is.
+fn add_component(program: &mut Program, before: TensorId, id: TensorId, equations: Vec<Equation>) -> usize {
     let first = program.equations.len();
     program.equations.extend(equations);
     let equations = (first..program.equations.len()).map(|at| EquationId(at as u32)).collect();
     let at = program.components.iter().position(|component| component.tensors.contains(&before)).unwrap_or(0);
     program.components.insert(at, Component { tensors: vec![id], equations, class: Class::Plain });
+    at
 }
 
 /// The rule that a tuple exists where a term has a value.

@@ -17,7 +17,8 @@ use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Pool, Precision, volume};
 use crate::program::{
-    Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Stamp, Style, Tensor, TensorId,
+    Class, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Program, Range, Stamp, Style, Tensor,
+    TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -144,6 +145,27 @@ fn passing(program: &Program) -> Vec<bool> {
     (0..).zip(&program.tensors).map(once).collect()
 }
 
+/// The levels of a recursion whose tuples hang on each other without a circle.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    /// How many there are.
+    pub(crate) count: u32,
+    /// The relations of which the first place is the level.
+    pub(crate) steps: Vec<TensorId>,
+}
+
+impl Levels {
+    /// The index of an equation that ranges over the levels.
+    pub(crate) fn index(&self, equation: &Equation) -> Option<IndexId> {
+        equation.terms.first()?.when.guards.iter().find_map(|guard| match guard {
+            Guard::Read(read) if self.steps.contains(&read.tensor) => {
+                read.arguments.first()?.function()?.alone()
+            }
+            _ => None,
+        })
+    }
+}
+
 /// The coefficients of one tensor's elements in another's, of a component that is linear in itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Coefficients {
@@ -168,6 +190,8 @@ pub(crate) struct Machine {
     pub(crate) tensors: Vec<Option<(Stored, u64)>>,
     /// What each index ranges over at the moment, with a stamp.
     ranges: Vec<Option<(Domain, u64)>>,
+    /// Components that are done level by level, by their first tensor.
+    pub(crate) levels: HashMap<TensorId, Arc<Levels>>,
     /// The matrices of components that are linear in themselves.
     pub(crate) linear: Linear,
     /// How many tuples of the program one of a tensor's stands for, where that is not one; of square ones, all of it.
@@ -256,6 +280,7 @@ impl Machine {
             tensors,
             ranges,
             linear: Linear::default(),
+            levels: HashMap::new(),
             blocks: BTreeMap::new(),
             budget,
             storage,

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::presence::Tuples;
 use super::{has, tensor_of};
 use crate::ast::Span;
 use crate::engine::{Budget, Parameters, Stop, WIDEST};
@@ -21,6 +22,9 @@ use crate::rename::Renaming;
 use crate::value::{Const, Domain};
 use crate::walk::{expr_indices, when_indices};
 
+/// Relations that number tuples, by how many they are.
+type Known = HashMap<usize, Vec<(Arc<Relation>, Numbers)>>;
+
 /// What tuples are found with.
 pub(crate) struct Numbering<'a> {
     pub(crate) budget: Budget,
@@ -29,8 +33,8 @@ pub(crate) struct Numbering<'a> {
     pub(crate) stop: &'a Stop,
     /// Data that are not there yet.
     pub(crate) unknown: &'a BTreeSet<TensorId>,
-    /// Relations that number tuples, by how many they are.
-    pub(crate) known: HashMap<usize, Vec<(Arc<Relation>, Numbers)>>,
+    known: Known,
+    pub(super) tuples: Tuples,
 }
 
 /// A relation of tuples and their numbers.
@@ -50,10 +54,44 @@ impl Numbers {
     }
 }
 
-impl Numbering<'_> {
+impl<'a> Numbering<'a> {
+    /// Nothing is numbered yet.
+    pub(crate) fn new(
+        budget: Budget,
+        precision: Precision,
+        pool: &'a Arc<Pool>,
+        stop: &'a Stop,
+        unknown: &'a BTreeSet<TensorId>,
+    ) -> Numbering<'a> {
+        let (known, tuples) = (HashMap::new(), Tuples::default());
+        Numbering { budget, precision, pool, stop, unknown, known, tuples }
+    }
+
+    /// Which relations of a program number and list tuples.
+    pub(super) fn known(&self) -> (Known, Tuples) {
+        (self.known.clone(), self.tuples.clone())
+    }
+
+    /// As it was before a program was changed that is given up.
+    pub(super) fn restore(&mut self, (known, tuples): (Known, Tuples)) {
+        (self.known, self.tuples) = (known, tuples);
+    }
+
     /// Numbers the tuples of a relation, which is data from now on, if they follow from data alone.
     pub(super) fn of(&mut self, program: &mut Program, tuples: TensorId) -> Option<Numbers> {
-        let relation = self.relation(program, tuples)?;
+        let relation = self.relations(program, &[tuples])?.pop()?;
+        let numbers = self.numbered(program, tuples, &relation)?;
+        program.components.retain(|component| component.tensors != [tuples]);
+        Some(numbers)
+    }
+
+    /// Numbers these tuples of a relation, which is data from now on.
+    pub(super) fn numbered(
+        &mut self,
+        program: &mut Program,
+        tuples: TensorId,
+        relation: &Arc<Relation>,
+    ) -> Option<Numbers> {
         let len = relation.len;
         if len == 0 || len as u64 > self.budget.tuples {
             return None;
@@ -64,11 +102,10 @@ impl Numbering<'_> {
             columns: relation.columns.clone(),
             values: None,
         };
-        program.components.retain(|component| component.tensors != [tuples]);
         program.equations.iter_mut().filter(|own| own.tensor == tuples).for_each(|own| own.terms.clear());
         let tensor = program.tensors.get_mut(tuples.0 as usize)?;
         tensor.role = Role::Data;
-        tensor.given = vec![Given::Columns(Arc::new(columns(&relation)))];
+        tensor.given = vec![Given::Columns(Arc::new(columns(relation)))];
         let same = |other: &Relation| {
             let dictionaries = other.dictionaries.iter().zip(&relation.dictionaries);
             let columns = other.columns.iter().zip(&relation.columns);
@@ -81,7 +118,7 @@ impl Numbering<'_> {
             return Some(numbers.clone());
         }
         let domain = Domain::size(len);
-        let mut given = columns(&relation);
+        let mut given = columns(relation);
         given.dictionaries.push(Arc::new((0..len as i64).map(Const::Int).collect()));
         given.columns.push(Arc::new((0..u32::try_from(len).ok()?).collect()));
         let mut places: Vec<Place> =
@@ -91,13 +128,13 @@ impl Numbering<'_> {
         let row =
             Tensor { name: named, places, given: vec![Given::Columns(Arc::new(given))], ..tensor.clone() };
         let numbers = Numbers { row: tensor_of(program, row), domain };
-        known.push((relation, numbers.clone()));
+        known.push((Arc::clone(relation), numbers.clone()));
         Some(numbers)
     }
 
-    /// The tuples of a relation that follow from data alone.
-    fn relation(&self, program: &Program, id: TensorId) -> Option<Arc<Relation>> {
-        let needed = program.needs(&[id]);
+    /// The tuples of relations that follow from data alone.
+    pub(super) fn relations(&self, program: &Program, ids: &[TensorId]) -> Option<Vec<Arc<Relation>>> {
+        let needed = program.needs(ids);
         let fine = |id: &TensorId| {
             let tensor = program.tensor(*id);
             let made = match tensor.role {
@@ -131,10 +168,11 @@ impl Numbering<'_> {
             }
             machine.component(component, &nothing).ok()?;
         }
-        match machine.stored(id)? {
+        let stored = |id: &TensorId| match machine.stored(*id)? {
             Stored::Relation(relation) => Some(Arc::clone(relation)),
             Stored::Dense(_) => None,
-        }
+        };
+        ids.iter().map(stored).collect()
     }
 }
 

@@ -1,0 +1,525 @@
+//! Recursions of relations whose tuples hang on each other without a circle, level by level.
+//!
+//! Enter at [`leveled`]. `H(s, x, d) += tanh(W[d, e] Child(s, x, y) H(s, y, e))` goes up trees. Which tuple hangs on which follows from data:
+//! a tuple that hangs on none is of level 0, others are of one more than the highest that they hang on. `Step(l, s, x, r)` says
+//! of each tuple its level and its number, and `B[r, d]` holds the blocks; the equation with that guard is done for one level after
+//! the other, and computes each block once. Rounds would compute all of them as often as there are levels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::numbers::{Numbering, Numbers, fresh};
+use super::{Split, add_component, has, joined, reads, rule, tensor_of};
+use crate::fast::store::machine::Levels;
+use crate::fast::store::relation::Relation;
+use crate::present::{self, Conjunction, Covered};
+use crate::program::{
+    Argument, Class, Columns, Combine, Component, Equation, EquationId, Expr, Given, Guard, Index, IndexFn,
+    IndexId, Kind, Otherwise, Place, Program, Range, Read, Role, Style, Tensor, TensorId, Term, When,
+};
+use crate::rename::Renaming;
+use crate::value::{Const, Domain};
+use crate::walk::{guard_indices, when_indices};
+
+/// What a component became.
+type Parts = (Vec<(TensorId, Split)>, Levels, TensorId);
+
+/// Takes the relations of a recursion apart, if it goes by levels; changes nothing otherwise.
+pub(super) fn leveled(
+    program: &mut Program,
+    component: &Component,
+    numbering: &mut Numbering<'_>,
+) -> Option<Parts> {
+    if !component.tensors.iter().all(|id| suits(program.tensor(*id))) {
+        return None;
+    }
+    let mut trial = program.clone();
+    let known = numbering.known();
+    let found = Recursion { program: &mut trial, component }.apart(numbering);
+    match found {
+        Some(_) => *program = trial,
+        None => numbering.restore(known),
+    }
+    found
+}
+
+fn suits(tensor: &Tensor) -> bool {
+    tensor.style == Style::Round
+        && tensor.kind == Kind::Real
+        && tensor.role == Role::Computed
+        && tensor.combine == Combine::Sum
+        && tensor.given.is_empty()
+        && tensor.places.iter().all(|place| {
+            let limited = place.limit.as_ref().is_none_or(|limit| Some(limit) == place.domain.as_ref());
+            limited && !place.star
+        })
+}
+
+struct Recursion<'a> {
+    program: &'a mut Program,
+    component: &'a Component,
+}
+
+/// A term, with when it has a value.
+struct Known {
+    equation: Equation,
+    term: Term,
+    present: Vec<Conjunction>,
+}
+
+impl Recursion<'_> {
+    fn is_own(&self, read: &Read) -> bool {
+        self.component.tensors.contains(&read.tensor)
+    }
+
+    fn apart(mut self, numbering: &mut Numbering<'_>) -> Option<Parts> {
+        let own = self.component.tensors.clone();
+        let terms = self.terms()?;
+        let dense = self.dense(&terms);
+        if dense.values().any(|dense| dense.iter().all(Option::is_some)) {
+            return None;
+        }
+        // The tuples.
+        let mut splits: BTreeMap<TensorId, Split> = BTreeMap::new();
+        for (id, dense) in &dense {
+            let tensor = self.program.tensor(*id).clone();
+            let places = tensor.places.iter().zip(dense).filter(|(_, dense)| dense.is_none());
+            let places = places.map(|(place, _)| place.clone()).collect();
+            let name = format!("tuples of {}", tensor.name);
+            let tuples = Tensor { kind: Kind::Bool, combine: Combine::Exists, places, name, ..tensor };
+            let tuples = tensor_of(self.program, tuples);
+            let dense = dense.clone();
+            let split = Split { dense, tuples: Some(tuples), values: *id, zero: false, numbers: None };
+            splits.insert(*id, split);
+        }
+        let tuples: Vec<TensorId> = own.iter().filter_map(|id| splits.get(id)?.tuples).collect();
+        let mut rules = Vec::new();
+        for known in &terms {
+            let split = splits.get(&known.equation.tensor)?;
+            let head = sparse(&split.dense, known.equation.head.iter()).cloned().collect::<Vec<_>>();
+            for conjunction in &known.present {
+                let mut conjunction = conjunction.clone();
+                conjunction.guards = self.guards(&splits, &conjunction.guards)?;
+                conjunction.guards = numbering.tuples.guards(self.program, &conjunction.guards);
+                rules.push(rule(split.tuples?, &known.equation, head.clone(), &conjunction));
+            }
+        }
+        let rules: Vec<Equation> =
+            rules.iter().map(|rule| Renaming::new(self.program).equation(rule)).collect();
+        let first = *own.first()?;
+        let at = add_component(self.program, first, *tuples.first()?, rules);
+        let closure = self.program.components.get_mut(at)?;
+        (closure.tensors, closure.class) = (tuples.clone(), Class::Closure);
+        let found = numbering.relations(self.program, &tuples)?;
+        self.program.components.remove(at);
+        let mut rows = BTreeMap::new();
+        for (id, relation) in own.iter().zip(&found) {
+            let split = splits.get_mut(id)?;
+            let numbers = numbering.numbered(self.program, split.tuples?, relation)?;
+            rows.insert(*id, Arc::clone(relation));
+            split.numbers = Some(numbers);
+        }
+        // The levels.
+        let arcs = self.arcs(&terms, &splits, numbering)?;
+        let levels = levels(&own, &rows, arcs)?;
+        let count = levels.values().flatten().copied().max()? + 1;
+        if u64::from(count) + 1 > self.program.settings.rounds {
+            return None;
+        }
+        let mut steps = BTreeMap::new();
+        for id in &own {
+            let split = splits.get(id)?;
+            steps.insert(*id, self.steps(split.tuples?, rows.get(id)?, levels.get(id)?, count)?);
+        }
+        self.equations(&own, terms, &mut splits, &steps, count)
+    }
+
+    /// The terms of the equations, if it can be said by guards when each has a value.
+    fn terms(&mut self) -> Option<Vec<Known>> {
+        let mut covered = Covered::new();
+        let mut terms = Vec::new();
+        for at in &self.component.equations {
+            let equation = self.program.equation(*at).clone();
+            for term in &equation.terms {
+                let present = present::of_term(self.program, &equation.left, term, &mut covered)?;
+                terms.push(Known { equation: equation.clone(), term: term.clone(), present });
+            }
+        }
+        Some(terms)
+    }
+
+    /// For each tensor the places at which all values stand or none: what its own tensors ask for there is that too.
+    fn dense(&self, terms: &[Known]) -> BTreeMap<TensorId, Vec<Option<Domain>>> {
+        let mut dense: BTreeMap<TensorId, Vec<Option<Domain>>> = BTreeMap::new();
+        for id in &self.component.tensors {
+            let places = &self.program.tensor(*id).places;
+            let of = places.iter().map(|place| place.domain.clone().filter(|domain| !domain.is_empty()));
+            dense.insert(*id, of.collect());
+        }
+        loop {
+            let mut lost = Vec::new();
+            for Known { equation, present, .. } in terms {
+                let Some(of) = dense.get(&equation.tensor) else { continue };
+                for (at, domain) in of.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?))) {
+                    let whole = equation.head.get(at).and_then(IndexFn::alone).is_some_and(|index| {
+                        let alone = equation.head.iter().filter(|other| has(other, index)).count() == 1;
+                        let range =
+                            matches!(&self.program.index(index).range, Range::Domain(range) if range == domain);
+                        let asks = |guard: &Guard| self.asks(&dense, guard, index);
+                        alone && range && !present.iter().any(|all| all.guards.iter().any(asks))
+                    });
+                    if !whole {
+                        lost.push((equation.tensor, at));
+                    }
+                }
+            }
+            if lost.is_empty() {
+                return dense;
+            }
+            for (id, at) in lost {
+                if let Some(slot) = dense.get_mut(&id).and_then(|of| of.get_mut(at)) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    /// Whether a guard asks for an index, where dense places of the own tensors ask for nothing.
+    fn asks(&self, dense: &BTreeMap<TensorId, Vec<Option<Domain>>>, guard: &Guard, index: IndexId) -> bool {
+        let mut asks = false;
+        match guard {
+            Guard::Read(read) if self.is_own(read) && read.otherwise == Otherwise::Absent => {
+                let of = dense.get(&read.tensor).map_or(&[][..], Vec::as_slice);
+                for (argument, dense) in read.arguments.iter().zip(of) {
+                    let Some(function) = argument.function() else { continue };
+                    asks |= has(function, index) && (dense.is_none() || function.alone().is_none());
+                }
+            }
+            _ => guard_indices(guard, &mut |other| asks |= other == index),
+        }
+        asks
+    }
+
+    /// Guards that ask for tuples where they asked for the own tensors; `None` where they ask for more of them.
+    fn guards(&self, splits: &BTreeMap<TensorId, Split>, guards: &[Guard]) -> Option<Vec<Guard>> {
+        let mut result = Vec::new();
+        for guard in guards {
+            let mut own = false;
+            When::from(vec![guard.clone()]).visit_reads(&mut |read, _| own |= self.is_own(read));
+            match guard {
+                Guard::Read(read) if own && read.otherwise == Otherwise::Absent => {
+                    result.push(Guard::Read(splits.get(&read.tensor)?.tuple(read)?));
+                }
+                _ if own => return None,
+                _ => result.push(guard.clone()),
+            }
+        }
+        Some(result)
+    }
+
+    /// Which tuples may hang on which: of each tensor by their numbers, those that are asked for behind those that ask.
+    fn arcs(
+        &mut self,
+        terms: &[Known],
+        splits: &BTreeMap<TensorId, Split>,
+        numbering: &mut Numbering<'_>,
+    ) -> Option<Vec<(TensorId, TensorId, Arc<Relation>)>> {
+        let mut reads = Vec::new();
+        for Known { equation, term, .. } in terms {
+            let mut found = Vec::new();
+            self.asked_in(&term.body, &term.when, Vec::new(), &mut found)?;
+            for (guards, read) in found {
+                let guards = self.guards(splits, &guards)?;
+                reads.push((equation, numbering.tuples.guards(self.program, &guards), read));
+            }
+        }
+        // Nobody needs them behind this.
+        let mut scratch = self.program.clone();
+        let mut asked = Vec::new();
+        for (equation, mut guards, read) in reads {
+            let (asks, of) = (splits.get(&equation.tensor)?, splits.get(&read.tensor)?);
+            let (from, to) = (asks.numbers.as_ref()?, of.numbers.as_ref()?);
+            let numbers = [from, to].map(|numbers| index_of(&mut scratch, fresh(numbers, read.span)));
+            let tuple = sparse(&asks.dense, equation.head.iter()).cloned().map(Argument::At);
+            guards.push(Guard::Read(from.row(tuple, numbers[0], &read)));
+            guards.push(Guard::Read(of.numbered(to, &read, numbers[1]).1));
+            let head = numbers.map(IndexFn::Index).to_vec();
+            let mut over = Vec::new();
+            let when = When::from(guards);
+            when_indices(&when, &mut |index| {
+                if !numbers.contains(&index) && !over.contains(&index) {
+                    over.push(index);
+                }
+            });
+            let place =
+                |numbers: &Numbers| Place { domain: Some(numbers.domain.clone()), limit: None, star: false };
+            let tensor = Tensor {
+                kind: Kind::Bool,
+                combine: Combine::Exists,
+                places: vec![place(from), place(to)],
+                name: "arcs".to_owned(),
+                ..self.program.tensor(equation.tensor).clone()
+            };
+            let made = tensor_of(&mut scratch, tensor);
+            let term = Term { over, when, body: Expr::Number(1.0) };
+            let arc = Equation {
+                tensor: made,
+                head,
+                left: numbers.to_vec(),
+                terms: vec![term],
+                node: Default::default(),
+                ..equation.clone()
+            };
+            let arc = Renaming::new(&mut scratch).equation(&arc);
+            add_component(&mut scratch, equation.tensor, made, vec![arc]);
+            asked.push((equation.tensor, read.tensor, made));
+        }
+        let made: Vec<TensorId> = asked.iter().map(|(.., made)| *made).collect();
+        let relations = numbering.relations(&scratch, &made)?;
+        Some(asked.into_iter().zip(relations).map(|((from, to, _), arcs)| (from, to, arcs)).collect())
+    }
+
+    /// The reads of the own tensors in a scope, each with guards that hold wherever it is asked for.
+    fn asked_in(
+        &self,
+        body: &Expr,
+        when: &When,
+        mut guards: Vec<Guard>,
+        found: &mut Vec<(Vec<Guard>, Read)>,
+    ) -> Option<()> {
+        for guard in &when.guards {
+            match guard {
+                Guard::Read(read) if read.otherwise == Otherwise::Absent => guards.push(guard.clone()),
+                Guard::CompareIndex(..) | Guard::Bind(..) => guards.push(guard.clone()),
+                Guard::Read(_) | Guard::Not(_) | Guard::Compare(..) => {
+                    // What decides by values of its own is not gone into.
+                    let mut own = false;
+                    When::from(vec![guard.clone()]).visit_reads(&mut |read, _| own |= self.is_own(read));
+                    (!own).then_some(())?;
+                }
+            }
+        }
+        guards.extend(present::reads_of(body, &When::default()).into_iter().cloned().map(Guard::Read));
+        // A tuple is asked for by the guard alone, too.
+        for guard in &when.guards {
+            if let Guard::Read(read) = guard
+                && self.is_own(read)
+            {
+                found.push((guards.clone(), read.clone()));
+            }
+        }
+        self.asked_by(body, &guards, found)
+    }
+
+    fn asked_by(&self, expr: &Expr, guards: &[Guard], found: &mut Vec<(Vec<Guard>, Read)>) -> Option<()> {
+        match expr {
+            Expr::Read(read) if self.is_own(read) => {
+                (read.otherwise == Otherwise::Absent).then_some(())?;
+                let mut all = guards.to_vec();
+                all.push(Guard::Read(read.clone()));
+                found.push((all, read.clone()));
+                Some(())
+            }
+            Expr::Reduce(reduce) => self.asked_in(&reduce.body, &reduce.when, guards.to_vec(), found),
+            Expr::Missing(read) => (!self.is_own(read)).then_some(()),
+            Expr::Axis(_) => {
+                // Along an axis indices stand for others.
+                let mut own = false;
+                expr.visit_reads(&mut |read, _| own |= self.is_own(read));
+                (!own).then_some(())
+            }
+            Expr::Call(call) => {
+                let own = When { guards: call.when.guards.clone(), ..When::default() };
+                let inside = self.asked_in(&Expr::Number(1.0), &own, guards.to_vec(), found);
+                inside?;
+                call.arguments.iter().try_for_each(|argument| self.asked_by(argument, guards, found))
+            }
+            _ => expr.parts().0.into_iter().try_for_each(|part| self.asked_by(part, guards, found)),
+        }
+    }
+
+    /// The tuples by their levels, with their numbers.
+    fn steps(
+        &mut self,
+        tuples: TensorId,
+        relation: &Relation,
+        levels: &[u32],
+        count: u32,
+    ) -> Option<TensorId> {
+        let mut order: Vec<u32> = (0..u32::try_from(relation.len).ok()?).collect();
+        order.sort_by_key(|row| levels.get(*row as usize).copied());
+        let all = |count: usize| Arc::new((0..count as i64).map(Const::Int).collect::<Vec<_>>());
+        let mut columns = vec![Arc::new(order.iter().map(|row| levels[*row as usize]).collect::<Vec<u32>>())];
+        for column in &relation.columns {
+            columns.push(Arc::new(order.iter().map(|row| column[*row as usize]).collect()));
+        }
+        columns.push(Arc::new(order));
+        let mut dictionaries = vec![all(count as usize)];
+        dictionaries.extend(relation.dictionaries.iter().cloned());
+        dictionaries.push(all(relation.len));
+        let numbered = |count: usize| Place { domain: Some(Domain::size(count)), limit: None, star: false };
+        let tensor = self.program.tensor(tuples).clone();
+        let mut places = vec![numbered(count as usize)];
+        places.extend(tensor.places.iter().map(|place| Place { limit: None, ..place.clone() }));
+        places.push(numbered(relation.len));
+        let given = Columns { len: relation.len, dictionaries, columns, values: None };
+        let name = format!("levels of {}", tensor.name.trim_start_matches("tuples of "));
+        let given = vec![Given::Columns(Arc::new(given))];
+        Some(tensor_of(self.program, Tensor { name, places, given, role: Role::Data, ..tensor }))
+    }
+
+    /// The equations of the blocks, and the relations as they stand in the program.
+    fn equations(
+        self,
+        own: &[TensorId],
+        terms: Vec<Known>,
+        splits: &mut BTreeMap<TensorId, Split>,
+        steps: &BTreeMap<TensorId, TensorId>,
+        count: u32,
+    ) -> Option<Parts> {
+        let Recursion { program, component } = self;
+        let mut values = Vec::new();
+        for id in own {
+            let (split, tensor) = (splits.get_mut(id)?, program.tensor(*id).clone());
+            let domain = split.numbers.as_ref()?.domain.clone();
+            let mut places = vec![Place { domain: Some(domain), limit: None, star: false }];
+            let dense = tensor.places.iter().zip(&split.dense).filter(|(_, dense)| dense.is_some());
+            places.extend(dense.map(|(place, _)| place.clone()));
+            let name = format!("values of {}", tensor.name);
+            split.values = tensor_of(program, Tensor { style: Style::Square, places, name, ..tensor });
+            values.push(split.values);
+        }
+        let mut made = Vec::new();
+        for Known { equation, term, .. } in terms {
+            let split = splits.get(&equation.tensor)?;
+            let mut one = Equation { terms: vec![term], ..equation };
+            if let Some(changed) = reads::rewritten(program, splits, &one) {
+                one = changed;
+            }
+            let mut left_over = false;
+            one.visit_reads(&mut |read, _| left_over |= own.contains(&read.tensor));
+            if left_over {
+                return None;
+            }
+            let numbers = split.numbers.as_ref()?;
+            let number = index_of(program, fresh(numbers, one.head_span));
+            let range = Range::Domain(Domain::size(count as usize));
+            let level = index_of(program, Index { name: "l".to_owned(), range, span: one.head_span });
+            let mut head = vec![IndexFn::Index(number)];
+            head.extend(
+                one.head
+                    .iter()
+                    .zip(&split.dense)
+                    .filter(|(_, dense)| dense.is_some())
+                    .map(|(f, _)| f.clone()),
+            );
+            let is_left = |index: &IndexId| head.iter().any(|function| has(function, *index));
+            let (mut left, moved): (Vec<IndexId>, Vec<IndexId>) = one.left.iter().partition(|at| is_left(at));
+            left.insert(0, number);
+            let tuple = sparse(&split.dense, one.head.iter()).cloned();
+            let arguments = [IndexFn::Index(level)].into_iter().chain(tuple).chain([IndexFn::Index(number)]);
+            let step = *steps.get(&one.tensor)?;
+            let step =
+                Read::new(step, arguments.map(Argument::At).collect(), Otherwise::Absent, one.head_span);
+            let term = one.terms.first_mut()?;
+            term.over.splice(0..0, [level].into_iter().chain(moved));
+            term.when.guards.push(Guard::Read(step));
+            term.when.node = Default::default();
+            let equation = Equation { tensor: split.values, head, left, node: Default::default(), ..one };
+            made.push(Renaming::new(program).equation(&equation));
+        }
+        let first = *own.first()?;
+        let at = program.components.iter().position(|other| other.tensors.contains(&first))?;
+        let mut wholes = Vec::new();
+        for id in own {
+            let tensor = program.tensor(*id).clone();
+            wholes.push(joined(program, *id, &tensor, splits.get(id)?)?);
+        }
+        for equation in &component.equations {
+            program.equations.get_mut(equation.0 as usize)?.terms.clear();
+        }
+        let add = |program: &mut Program, equations: Vec<Equation>| -> Vec<EquationId> {
+            let from = program.equations.len();
+            program.equations.extend(equations);
+            (from..program.equations.len()).map(|at| EquationId(at as u32)).collect()
+        };
+        let equations = add(program, made);
+        let mut parts = vec![Component { tensors: values.clone(), equations, class: Class::Numeric }];
+        for (id, whole) in own.iter().zip(wholes) {
+            let mut equations: Vec<EquationId> = component.equations.clone();
+            equations.retain(|at| program.equation(*at).tensor == *id);
+            equations.extend(add(program, vec![whole]));
+            parts.push(Component { tensors: vec![*id], equations, class: Class::Plain });
+        }
+        program.components.splice(at..=at, parts);
+        let levels = Levels { count, steps: steps.values().copied().collect() };
+        let splits = std::mem::take(splits).into_iter().collect();
+        Some((splits, levels, *values.first()?))
+    }
+}
+
+/// What stands at the places that are not dense.
+fn sparse<'a, T: 'a>(
+    dense: &'a [Option<Domain>],
+    all: impl Iterator<Item = T> + 'a,
+) -> impl Iterator<Item = T> + 'a {
+    all.zip(dense).filter(|(_, dense)| dense.is_none()).map(|(one, _)| one)
+}
+
+fn index_of(program: &mut Program, index: Index) -> IndexId {
+    program.indices.push(index);
+    IndexId((program.indices.len() - 1) as u32)
+}
+
+/// The level of each tuple; `None` where some hang on themselves.
+fn levels(
+    own: &[TensorId],
+    rows: &BTreeMap<TensorId, Arc<Relation>>,
+    arcs: Vec<(TensorId, TensorId, Arc<Relation>)>,
+) -> Option<BTreeMap<TensorId, Vec<u32>>> {
+    let mut first = BTreeMap::new();
+    let mut total = 0_usize;
+    for id in own {
+        first.insert(*id, total);
+        total += rows.get(id)?.len;
+    }
+    let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for (from, to, arcs) in &arcs {
+        let [a, b] = arcs.dictionaries.as_slice() else { return None };
+        let [left, right] = arcs.columns.as_slice() else { return None };
+        for (left, right) in left.iter().zip(right.iter()) {
+            let number = |value: Option<&Const>| usize::try_from(value?.int()?).ok();
+            let asks = first.get(from)? + number(a.get(*left as usize))?;
+            pairs.insert((first.get(to)? + number(b.get(*right as usize))?, asks));
+        }
+    }
+    let mut waits = vec![0_u32; total];
+    let mut start = vec![0_usize; total + 1];
+    for (of, asks) in &pairs {
+        waits[*asks] += 1;
+        start[*of + 1] += 1;
+    }
+    (0..total).for_each(|at| start[at + 1] += start[at]);
+    let asks: Vec<usize> = pairs.iter().map(|(_, asks)| *asks).collect();
+    let mut level = vec![0_u32; total];
+    let mut open: Vec<usize> = (0..total).filter(|at| waits[*at] == 0).collect();
+    let mut done = 0;
+    while let Some(at) = open.pop() {
+        done += 1;
+        for next in &asks[start[at]..start[at + 1]] {
+            level[*next] = level[*next].max(level[at] + 1);
+            waits[*next] -= 1;
+            if waits[*next] == 0 {
+                open.push(*next);
+            }
+        }
+    }
+    if done < total {
+        return None;
+    }
+    let of = |id: &TensorId| {
+        let from = *first.get(id)?;
+        Some((*id, level.get(from..from + rows.get(id)?.len)?.to_vec()))
+    };
+    own.iter().map(of).collect()
+}
