@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::answer::Content;
+use crate::ast::Span;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint, guarded_adjoint};
 use crate::model;
-use crate::program::{Program, Role, Style, TensorId};
+use crate::program::{Action, Form, Kind, Program, Role, Style, TensorId};
 use crate::start::start_values;
 use crate::value::{Domain, Tuple, element};
 
@@ -57,6 +58,35 @@ pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> R
         return Err(Refusal::new(Code::NothingToLearn, program.tensor(goal).span, message).help(help));
     }
     Ok(parameters.into_iter().map(|(_, id)| id).collect())
+}
+
+/// The scalar that a program's last query asks for, if it has a gradient.
+///
+/// # Errors
+/// `not-scalar`: nothing is asked for, or what is true or false, or a query with evidence, whose answer is no
+/// tensor of the program.
+pub fn differentiated(program: &Program) -> Result<TensorId> {
+    let asked = program.actions.iter().rev().find_map(|action| match action {
+        Action::Query(query) => Some(query),
+        Action::Write { .. } => None,
+    });
+    let Some(query) = asked else {
+        return Err(Refusal::new(Code::NotScalar, Span::default(), "nothing is asked for"));
+    };
+    match &query.form {
+        Form::Model(_) => {
+            let message = "a query with evidence has no gradient here";
+            let help =
+                "write it as a quotient of two scalars, each a product of factors with the evidence in it";
+            Err(Refusal::new(Code::NotScalar, query.span, message).help(help))
+        }
+        Form::Holds if program.tensor(query.tensor).kind == Kind::Bool => {
+            let message =
+                format!("`{}` is true or false, and has no gradient", query.text.trim_end_matches('?'));
+            Err(Refusal::new(Code::NotScalar, query.span, message))
+        }
+        Form::Holds | Form::Values(_) | Form::ValueOrNull => Ok(query.tensor),
+    }
 }
 
 /// Evaluates a scalar and its gradients at the start values of the parameters.

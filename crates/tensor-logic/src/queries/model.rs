@@ -11,7 +11,7 @@ use self::lost::Lost;
 use super::eliminated::{Question, eliminated, variables as variables_of_product};
 use crate::answer::Content;
 use crate::engine::{Engine, Request};
-use crate::error::{Code, Refusal, Result};
+use crate::error::{Code, Refusal, Result, Warning};
 use crate::program::{
     Argument, Combine, Equation, Expr, Given, IndexFn, IndexId, Kind, ModelQuery, Place, Program, Query,
     Range, Role, Style, TensorId, Term,
@@ -460,6 +460,37 @@ fn in_range(
         }
     }
     Ok(Some(values.iter().map(|value| value / whole).collect()))
+}
+
+/// Rounding leaves this part of a sum open: sums in 32 bits of many terms, some below 0.
+const ROUNDED: f64 = 1e-3;
+
+/// Warns of an answer for all values of all targets that does not sum to one: then the goal is no sum of products, or an index
+/// of a target's name stands for several variables.
+pub(crate) fn warning(
+    program: &Program,
+    query: &Query,
+    model: &ModelQuery,
+    values: &[f64],
+) -> Option<Warning> {
+    let open = |(name, value, _): &(String, Option<Const>, _)| {
+        value.is_none() && model.evidence.iter().all(|(other, ..)| other != name)
+    };
+    let (sum, size) = values.iter().fold((0.0, 0.0), |(sum, size), value| (sum + value, size + value.abs()));
+    let gap: f64 = sum - 1.0;
+    let targets = &model.targets;
+    let all = model.conditional && !targets.is_empty() && targets.iter().all(open);
+    if !all || !size.is_finite() || gap.abs() <= ROUNDED * size.max(1.0) {
+        return None;
+    }
+    let name = program.name(query.tensor);
+    let targets: Vec<String> = targets.iter().map(|(name, ..)| format!("`{name}`")).collect();
+    let message = format!(
+        "`{name}` is no model of {}: what it gives to all their values sums to {sum}, and not to 1",
+        targets.join(", ")
+    );
+    let help = "a model is a sum of products of factors, in which an index name stands for one variable";
+    Some(Refusal::new(Code::NotAModel, query.span, message).help(help))
 }
 
 /// A number in the place of another that is not 0: neither its logarithm is 0, nor do hundreds of them leave the numbers.

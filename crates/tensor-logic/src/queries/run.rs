@@ -276,6 +276,8 @@ impl Run<'_> {
         match &query.form {
             Form::Model(model) if sample.is_none() => {
                 answer.content = model::answer(self.engine, &request, query, model)?;
+                let warning = model::warning(program, query, model, answer.content.numbers());
+                self.outcome.warnings.extend(warning);
                 if model.conditional {
                     answer.kind = Kind::Real;
                 }

@@ -43,7 +43,7 @@ use crate::explain::explain;
 use crate::fast::{Precision, Storage};
 use crate::files::Files;
 use crate::function::{UserFunction, UserFunctions};
-use crate::gradient::evaluate::{gradients_at, with_respect_to};
+use crate::gradient::evaluate::{differentiated, gradients_at, with_respect_to};
 use crate::plan::plan;
 use crate::profile::{self, Profile};
 use crate::program::{Action, Kind, Program, Role, TensorId};
@@ -300,11 +300,7 @@ impl Notebook {
         let query = format!("{}?", goal.trim().trim_end_matches('?'));
         let (source, program, warnings) = self.analysed(&Asked::Only(&query))?;
         self.warnings = warnings;
-        let asked = program.actions.iter().find_map(|action| match action {
-            Action::Query(query) => Some(query.tensor),
-            Action::Write { .. } => None,
-        });
-        let Some(goal) = asked else { return Err(self.no_query()) };
+        let goal = differentiated(&program).map_err(|report| refused(&source, vec![report]))?;
         let parameters = self.parameters(&program).map_err(|report| refused(&source, vec![report]))?;
         let names: Vec<String> = by.iter().map(|name| (*name).to_owned()).collect();
         let mut engine = self.kept.engine(&self.settings, &program);

@@ -65,6 +65,25 @@ fn gradients_of_what_is_no_number() {
     assert!(warned.starts_with("warning[non-finite]: `L` is inf") && warned.contains("a.tl:2:1"), "{warned}");
 }
 
+/// A query with evidence is no tensor of the program, and what is true or false has no slope.
+#[test]
+fn what_has_no_gradient_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "P ~ [0.5, 0.5]\nQ[x, y] = [[0.8, 0.2], [0.3, 0.7]]\nZ = P[x] Q[x, y]\n0.3 :: R(A)\nS(x) <- R(x)\n";
+    std::fs::write(folder.path().join("a.tl"), text).unwrap();
+    for goal in ["Z[x=1 | y=0]", "Z[x | y=0]", "Z | y=1", "Z[x=1 | y=7]", "not S(A)", "S(A), R(A)"] {
+        let (status, said, refused) = tl(folder.path(), &["grad", "a.tl", "--of", goal], b"");
+        assert_eq!((status, said.as_str()), (Some(1), ""), "{goal}: {refused}");
+        assert!(
+            refused.starts_with("error[not-scalar]") && refused.contains("a.tl:6:1"),
+            "{goal}: {refused}"
+        );
+    }
+    let (status, said, _) = tl(folder.path(), &["grad", "a.tl", "--of", "Z"], b"");
+    assert_eq!((status, said.as_str()), (Some(0), "Z\n  1.0\ndZ/dP\n  [1.0, 1.0]\n"));
+}
+
 #[test]
 fn what_is_asked_beside_the_program() {
     let folder = tempfile::tempdir().unwrap();

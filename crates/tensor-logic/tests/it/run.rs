@@ -170,6 +170,30 @@ fn refusals(text: &str) -> Vec<(String, usize, usize)> {
     reports.iter().map(place).collect()
 }
 
+/// What is no distribution over the values of its targets is answered, and told.
+#[test]
+fn what_is_no_model_is_warned_of() {
+    let cases = [
+        ("P = [0.5, 0.25]; Z = exp(P[x]); Z[x | ]?", 33),
+        ("P = [0.5, 0.25]; Z max= P[x]; Z[x | ]?", 31),
+        ("P = [0.5, 0.25]; Z = P[x] + 1; Z[x | ]?", 32),
+        ("P = [0.5, 0.25]; Z = P[x] - P[y]; Z[x | y=1]?", 35),
+        ("P = [0.5, 0.25]; Z = P[x] P[y] + P[x]; Z[y | ]?", 40),
+        ("P = [0.5, 0.25]; T = [[0.5, 0.5], [0.1, 0.9]]; Z = P[x] T[x, y]; Z[x | y=1]?", 0),
+        ("P = [0.5, -0.25]; Z = P[x] P[y]; Z[x, y | ]?", 0),
+        ("P = [0.5, 0.25]; Z = exp(P[x]); Z[x=1 | ]?", 0),
+    ];
+    for (text, column) in cases {
+        let (outcome, _) = answers(text);
+        let found: Vec<(&str, usize)> =
+            outcome.warnings.iter().map(|report| (report.code.name(), report.span.start + 1)).collect();
+        let wanted: Vec<(&str, usize)> =
+            (column > 0).then_some(("not-a-model", column)).into_iter().collect();
+        assert_eq!(found, wanted, "{text}");
+        assert_eq!(outcome.refusal, None, "{text}");
+    }
+}
+
 #[test]
 fn refusals_of_a_run_stand_where_they_should() {
     let cases = [

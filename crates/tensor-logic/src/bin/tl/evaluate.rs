@@ -7,17 +7,16 @@ use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, json, text};
-use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
 use tensor_logic::engine::{Engine, is_interrupted};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::explain::explain as explain_program;
 use tensor_logic::files::Files;
-use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
+use tensor_logic::gradient::evaluate::{Gradients, differentiated, gradients, with_respect_to};
 use tensor_logic::notebook::Notebook;
 use tensor_logic::plan::plan;
 use tensor_logic::profile::Profile;
-use tensor_logic::program::{Action, Kind, Program, TensorId};
+use tensor_logic::program::{Kind, Program};
 use tensor_logic::run::{missing_data, rounded};
 use tensor_logic::source::Source;
 use tensor_logic::world::World;
@@ -267,7 +266,7 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
             Err(report) => answer.errors.push(report),
         },
         Ok(found) => {
-            let asked = queried(&analysed.program).filter(|_| !found.value.is_finite());
+            let asked = differentiated(&analysed.program).ok().filter(|_| !found.value.is_finite());
             answer.warnings.extend(asked.map(|goal| {
                 let message =
                     format!("`{}` is {}: its gradients are of what is no number", args.of, found.value);
@@ -280,18 +279,9 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     Ok(answer)
 }
 
-/// The tensor of the last query.
-fn queried(program: &Program) -> Option<TensorId> {
-    program.actions.iter().rev().find_map(|action| match action {
-        Action::Query(query) => Some(query.tensor),
-        Action::Write { .. } => None,
-    })
-}
-
 /// The gradients of the last query's answer.
 fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Refusal> {
-    let none = || Refusal::new(Code::NotScalar, Span::default(), "nothing is asked for");
-    let goal = queried(program).ok_or_else(none)?;
+    let goal = differentiated(program)?;
     missing_data(program, goal)?;
     rounded(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
