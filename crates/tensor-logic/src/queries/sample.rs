@@ -39,7 +39,7 @@ pub fn estimate(
 ) -> Result<Estimate> {
     is_sum(request.program, goal, place)?;
     let family = family(seed);
-    if let Some(boxes) = too_many(request.program, goal) {
+    if let Some(boxes) = too_many(request, goal) {
         return from_boxes(engine, request, goal, (n, place), family, &boxes);
     }
     let terms: Vec<f64> = listed(engine, request, goal)?.into_iter().flat_map(|part| part.values).collect();
@@ -75,12 +75,19 @@ fn is_sum(program: &Program, goal: TensorId, place: Span) -> Result<()> {
     Ok(())
 }
 
-/// Sums of more bindings than these are drawn from without listing them.
+/// Sums of more bindings than these are drawn from without listing them, and of such that have more values together.
 const LISTED: u128 = 1 << 20;
+const VALUES: u128 = 1 << 22;
 
 /// The terms of a goal with the numbers of their bindings, where these are known and too many to be listed.
-fn too_many(program: &Program, goal: TensorId) -> Option<Vec<(&Term, u128)>> {
-    boxes(program, goal).filter(|boxes| total(boxes) > LISTED)
+fn too_many<'p>(request: &Request<'p>, goal: TensorId) -> Option<Vec<(&'p Term, u128)>> {
+    // Lists of values take about so many bytes for each.
+    let most = VALUES.min(u128::from(request.budget.bytes) / 64);
+    let values = |boxes: &[(&Term, u128)]| {
+        let of = |(term, size): &(&Term, u128)| size.saturating_mul(term.over.len() as u128 + 1);
+        boxes.iter().map(of).fold(0, u128::saturating_add)
+    };
+    boxes(request.program, goal).filter(|boxes| total(boxes) > LISTED || values(boxes) > most)
 }
 
 fn total(boxes: &[(&Term, u128)]) -> u128 {

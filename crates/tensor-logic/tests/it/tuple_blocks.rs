@@ -200,6 +200,9 @@ fn program(stream: &mut Stream, first: &[&str], learned: bool) -> String {
         text += &format!("F({x}, {}) = {}\n", stream.below(5), number(stream));
     }
     let circle = stream.below(8) == 0;
+    if circle {
+        text += "@rounds(200)\n";
+    }
     for _ in 0..6 {
         let (from, to) = (stream.below(4), 1 + stream.below(4));
         if from < to || circle {
@@ -248,12 +251,22 @@ fn levels_are_those_of_the_reference() {
     values_are_those_of_the_reference(RECURSIVE, 600, Some(Executor::Levels));
 }
 
+/// Whether the recursion has values; what asks for its tuples alone is answered without.
+fn comes_to_rest(program: &Program) -> bool {
+    let parameters = Parameters::new();
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    tensor(program, "H").is_some_and(|goal| Reference::default().values(&request, &[goal]).is_ok())
+}
+
 fn values_are_those_of_the_reference(first: &[&str], count: u64, done: Option<Executor>) {
     let mut stream = common::stream(if done.is_some() { "tuple-levels" } else { "tuple-blocks" });
     let (mut legal, mut apart) = (0, 0);
     for _ in 0..common::drawn(count) {
         let text = program(&mut stream, first, false);
         let Ok(program) = analysed(&text) else { continue };
+        if done.is_some() && !comes_to_rest(&program) {
+            continue;
+        }
         legal += 1;
         apart += u64::from(tensor(&program, "H").is_some_and(|goal| is_taken_apart(&program, goal, done)));
         let wanted = wanted(&program);

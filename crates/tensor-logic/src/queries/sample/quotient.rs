@@ -134,7 +134,7 @@ impl Drawn<'_> {
                 part.add(weight, weight);
             }
         };
-        if let Some(boxes) = too_many(self.request.program, self.goal) {
+        if let Some(boxes) = too_many(&self.request, self.goal) {
             let evaluated = Evaluated::below(&self.request, engine, self.goal)?;
             let mut values: Vec<Const> = Vec::new();
             each(self.n, (&engine.stop(), self.place), |at| {
@@ -169,7 +169,7 @@ impl Drawn<'_> {
             let message = format!("{} draws do not fit in memory", self.n);
             return Err(Refusal::new(Code::TooLarge, self.place, message));
         }
-        match too_many(self.request.program, self.goal) {
+        match too_many(&self.request, self.goal) {
             Some(_) => self.by_boxes(engine),
             None => self.by_list(engine),
         }
