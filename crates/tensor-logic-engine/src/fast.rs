@@ -118,7 +118,13 @@ impl Fast {
     fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> (&mut Session, &mut Data) {
         let stamp = request.program.stamp.number();
         let answers = |kept: &Kept| {
-            kept.stamp == stamp && goals.iter().all(|goal| !kept.session.inlined.contains(goal))
+            let session = &kept.session;
+            let known = || session.needed.as_ref().is_some_and(|needs| needs.goals == goals);
+            kept.stamp == stamp
+                && goals.iter().all(|goal| !session.inlined.contains(goal))
+                && (session.skipped.is_empty()
+                    || known()
+                    || session.skipped.is_disjoint(&request.program.needs(goals)))
         };
         if let Some(last) = self.sessions.front_mut() {
             last.bytes = last.session.bytes;
@@ -359,6 +365,8 @@ struct Session {
     inlined: BTreeSet<TensorId>,
     /// Relations that hold blocks, and what they were taken apart into.
     splits: BTreeMap<TensorId, Split>,
+    /// Those of which nobody asked for the tuples when it was made.
+    skipped: BTreeSet<TensorId>,
     /// The least contributions to relations that must meet none below 0.
     watches: BTreeMap<TensorId, TensorId>,
     machine: Machine,
@@ -399,7 +407,8 @@ impl Session {
         let mut program = request.program.clone();
         rewritten::full::dropped(&mut program);
         rewritten::unions::listed(&mut program, storage);
-        let mut numbering = Numbering::new(request.budget, precision, pool, stop, unknown);
+        let mut numbering =
+            Numbering::new(request.budget, precision, pool, stop, unknown, program.needs(goals));
         let (splits, levels) = rewritten::tuple_blocks::apart(&mut program, storage, &mut numbering);
         let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
@@ -427,12 +436,14 @@ impl Session {
         let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
         machine.linear = linear;
         machine.levels = levels.into_iter().map(|(id, levels)| (id, Arc::new(levels))).collect();
+        let skipped = numbering.skipped;
         machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
         Session {
             sources,
             needed: None,
             inlined,
             splits,
+            skipped,
             watches,
             machine,
             components: Arc::new(components),

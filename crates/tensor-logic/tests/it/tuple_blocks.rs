@@ -350,3 +350,16 @@ fn relations_that_are_learned_have_all_their_tuples() {
     let starts = [0.5, -1.0, 2.0, 1.0, -2.0, 0.5, 3.0, 0.3, -0.7];
     assert!(starts.iter().zip(&found[found.len() - 9..]).all(|(start, end)| start != end), "{found:?}");
 }
+
+/// Nobody looks for the tuples of what is not asked for, not even to number them, and a later question finds them.
+#[test]
+fn tuples_that_nobody_asks_for_are_not_looked_for() {
+    let text = "d : 2\nX[d] = [1, 2]\nE(0); E(1)\nN(0)\nN(y) <- N(x), y = x + 1\nEndless(x, d) += N(x) X[d]\n\
+                H(x, d) += E(x) X[d]\nF(x, d) += tanh(H(x, d))\nTwo = 2\nTwo?\nH(x, d)?\nTwo?\nF(x, d)?\n";
+    let found = calculated(text, Path::new("."), 0, &mut Auto::new(Box::<Fast>::default())).unwrap();
+    assert_eq!(found.outcome.refusal, None);
+    let answers: Vec<Vec<f64>> =
+        found.outcome.answers.iter().map(|answer| answer.content.numbers().to_vec()).collect();
+    let tanh = [1.0_f64.tanh(), 2.0_f64.tanh()];
+    assert_eq!(answers, [vec![2.0], vec![1.0, 2.0, 1.0, 2.0], vec![2.0], [tanh, tanh].concat()]);
+}

@@ -108,7 +108,9 @@ pub(crate) fn apart(
             }
         }
         if recursive(&component) && storage != Storage::Sparse {
-            if let Some((parts, levels, first)) = levels::leveled(program, &component, numbering) {
+            if numbering.asks(&component.tensors)
+                && let Some((parts, levels, first)) = levels::leveled(program, &component, numbering)
+            {
                 splits.extend(parts);
                 leveled.insert(first, levels);
             }
@@ -237,7 +239,7 @@ fn split(
     });
     let numbers = match (tuples, storage) {
         (_, Storage::Sparse) | (None, _) => None,
-        _ if sparse.is_empty() => None,
+        _ if sparse.is_empty() || !numbering.asks(&[id]) => None,
         (Some(tuples), _) => numbering.of(program, tuples),
     };
     if numbers.is_none() && !by_support && elements > MOST {

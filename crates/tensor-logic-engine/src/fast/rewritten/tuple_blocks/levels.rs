@@ -5,7 +5,7 @@
 //! of each tuple its level and its number, and `B[r, d]` holds the blocks; the equation with that guard is done for one level after
 //! the other, and computes each block once. Rounds would compute all of them as often as there are levels.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::numbers::{Numbering, Numbers, fresh};
@@ -483,16 +483,18 @@ fn levels(
         first.insert(*id, total);
         total += rows.get(id)?.len;
     }
-    let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
     for (from, to, arcs) in &arcs {
         let [a, b] = arcs.dictionaries.as_slice() else { return None };
         let [left, right] = arcs.columns.as_slice() else { return None };
         for (left, right) in left.iter().zip(right.iter()) {
             let number = |value: Option<&Const>| usize::try_from(value?.int()?).ok();
             let asks = first.get(from)? + number(a.get(*left as usize))?;
-            pairs.insert((first.get(to)? + number(b.get(*right as usize))?, asks));
+            pairs.push((first.get(to)? + number(b.get(*right as usize))?, asks));
         }
     }
+    pairs.sort_unstable();
+    pairs.dedup();
     let mut waits = vec![0_u32; total];
     let mut start = vec![0_usize; total + 1];
     for (of, asks) in &pairs {

@@ -27,12 +27,15 @@ type Known = HashMap<usize, Vec<(Arc<Relation>, Numbers)>>;
 
 /// What tuples are found with.
 pub(crate) struct Numbering<'a> {
-    pub(crate) budget: Budget,
-    pub(crate) precision: Precision,
-    pub(crate) pool: &'a Arc<Pool>,
-    pub(crate) stop: &'a Stop,
+    budget: Budget,
+    precision: Precision,
+    pool: &'a Arc<Pool>,
+    stop: &'a Stop,
     /// Data that are not there yet.
-    pub(crate) unknown: &'a BTreeSet<TensorId>,
+    unknown: &'a BTreeSet<TensorId>,
+    /// What is asked for, and what could be numbered and is not.
+    needed: BTreeSet<TensorId>,
+    pub(crate) skipped: BTreeSet<TensorId>,
     known: Known,
     pub(super) tuples: Tuples,
 }
@@ -41,9 +44,9 @@ pub(crate) struct Numbering<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Numbers {
     /// The relation; the last place is the number.
-    pub(crate) row: TensorId,
+    pub(super) row: TensorId,
     /// The numbers, from 0.
-    pub(crate) domain: Domain,
+    pub(super) domain: Domain,
 }
 
 impl Numbers {
@@ -62,9 +65,17 @@ impl<'a> Numbering<'a> {
         pool: &'a Arc<Pool>,
         stop: &'a Stop,
         unknown: &'a BTreeSet<TensorId>,
+        needed: BTreeSet<TensorId>,
     ) -> Numbering<'a> {
-        let (known, tuples) = (HashMap::new(), Tuples::default());
-        Numbering { budget, precision, pool, stop, unknown, known, tuples }
+        let (known, tuples, skipped) = (HashMap::new(), Tuples::default(), BTreeSet::new());
+        Numbering { budget, precision, pool, stop, unknown, needed, skipped, known, tuples }
+    }
+
+    /// Whether somebody asks for some of these tensors: the tuples of others are not looked for.
+    pub(super) fn asks(&mut self, ids: &[TensorId]) -> bool {
+        let asks = ids.iter().any(|id| self.needed.contains(id));
+        self.skipped.extend(ids.iter().filter(|_| !asks));
+        asks
     }
 
     /// Which relations of a program number and list tuples.
