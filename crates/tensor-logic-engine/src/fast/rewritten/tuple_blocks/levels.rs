@@ -275,7 +275,7 @@ impl Recursion<'_> {
             asked.push((equation.tensor, read.tensor, made));
         }
         let made: Vec<TensorId> = asked.iter().map(|(.., made)| *made).collect();
-        let relations = numbering.relations(&scratch, &made)?;
+        let relations = numbering.relations(&mut scratch, &made)?;
         Some(asked.into_iter().zip(relations).map(|((from, to, _), arcs)| (from, to, arcs)).collect())
     }
 

@@ -4,7 +4,7 @@
 //! a dense square tensor `B[r, d]`: who reads `H(y, d)` reads `B[r, d] | Row(y, r)`. An element is found by its row then, and not
 //! each element by a row of its own.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::presence::Tuples;
@@ -15,8 +15,8 @@ use crate::fast::store::machine::{Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
 use crate::kernels::{Pool, Precision};
 use crate::program::{
-    Argument, Class, Columns, Component, Equation, Expr, Given, Guard, Index, IndexFn, IndexId, Kind,
-    Otherwise, Place, Program, Range, Read, Reduce, Role, Style, Tensor, TensorId, Term, When,
+    Argument, Class, Columns, Component, Equation, EquationId, Expr, Given, Guard, Index, IndexFn, IndexId,
+    Kind, Otherwise, Place, Program, Range, Read, Reduce, Role, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::{Const, Domain};
@@ -144,39 +144,95 @@ impl<'a> Numbering<'a> {
     }
 
     /// The tuples of relations that follow from data alone.
-    pub(super) fn relations(&self, program: &Program, ids: &[TensorId]) -> Option<Vec<Arc<Relation>>> {
-        let needed = program.needs(ids);
-        let fine = |id: &TensorId| {
-            let tensor = program.tensor(*id);
-            let made = match tensor.role {
+    pub(super) fn relations(&self, program: &mut Program, ids: &[TensorId]) -> Option<Vec<Arc<Relation>>> {
+        let (mut part, own) = self.part(program, ids)?;
+        // Lent: a copy would take longer than many relations.
+        std::mem::swap(&mut part.symbols, &mut program.symbols);
+        std::mem::swap(&mut part.indices, &mut program.indices);
+        let part = Arc::new(part);
+        let found = self.evaluated(&part, &own);
+        let mut part = Arc::unwrap_or_clone(part);
+        std::mem::swap(&mut part.symbols, &mut program.symbols);
+        std::mem::swap(&mut part.indices, &mut program.indices);
+        found
+    }
+
+    /// What some relations need of a program, but for its symbols and indices, and the relations there, if they follow from
+    /// data alone.
+    fn part(&self, program: &Program, ids: &[TensorId]) -> Option<(Program, Vec<TensorId>)> {
+        let mut equations = vec![Vec::new(); program.tensors.len()];
+        for equation in &program.equations {
+            equations.get_mut(equation.tensor.0 as usize)?.push(equation);
+        }
+        let mut names: BTreeMap<TensorId, TensorId> = BTreeMap::new();
+        let mut part = Program { settings: program.settings.clone(), ..Program::default() };
+        let mut open = ids.to_vec();
+        while let Some(id) = open.pop() {
+            if names.contains_key(&id) {
+                continue;
+            }
+            let tensor = program.tensor(id);
+            let follows = match tensor.role {
                 Role::Data | Role::Empty => !tensor.is_proved(),
                 Role::Computed => tensor.kind == Kind::Bool && tensor.style == Style::Round,
                 Role::Parameter | Role::Missing => false,
             };
-            made && !self.unknown.contains(id)
-        };
-        let wide = |index: &Index| matches!(&index.range, Range::Domain(domain) if domain.len() >= WIDEST);
-        if !needed.iter().all(fine) || program.indices.iter().any(wide) {
-            return None;
-        }
-        let program = Arc::new(program.clone());
-        let (budget, pool) = (self.budget, Arc::clone(self.pool));
-        let mut machine = Machine::new(Arc::clone(&program), budget, Storage::Auto, self.precision, pool);
-        machine.stop = self.stop.clone();
-        let made: BTreeSet<TensorId> =
-            program.components.iter().flat_map(|component| component.tensors.iter().copied()).collect();
-        let nothing = Parameters::new();
-        for id in needed.iter().filter(|id| !made.contains(id)) {
-            let given = Component { tensors: vec![*id], equations: Vec::new(), class: Class::Plain };
-            machine.component(&given, &nothing).ok()?;
-        }
-        for component in &program.components {
-            if !component.tensors.iter().any(|id| needed.contains(id)) {
-                continue;
-            }
-            if !matches!(component.class, Class::Plain | Class::Closure) {
+            if !follows || self.unknown.contains(&id) {
                 return None;
             }
+            names.insert(id, TensorId(part.tensors.len() as u32));
+            part.tensors.push(tensor.clone());
+            for equation in equations.get(id.0 as usize)? {
+                equation.visit_reads(&mut |read, _| open.push(read.tensor));
+            }
+        }
+        let wide = |index: &Index| matches!(&index.range, Range::Domain(domain) if domain.len() >= WIDEST);
+        if program.indices.iter().any(wide) {
+            return None;
+        }
+        let mut made = BTreeSet::new();
+        for component in &program.components {
+            let tensors: Vec<TensorId> =
+                component.tensors.iter().filter_map(|id| names.get(id).copied()).collect();
+            if tensors.is_empty() {
+                continue;
+            }
+            if !matches!(component.class, Class::Plain | Class::Closure)
+                || tensors.len() < component.tensors.len()
+            {
+                return None;
+            }
+            let mut own = Vec::new();
+            for at in &component.equations {
+                let mut equation = program.equation(*at).clone();
+                equation.tensor = *names.get(&equation.tensor)?;
+                let rename = &mut |read: &mut Read| {
+                    read.tensor = names.get(&read.tensor).copied().unwrap_or(read.tensor);
+                };
+                for term in &mut equation.terms {
+                    term.body.change_reads(rename);
+                    term.when.change_reads(rename);
+                }
+                own.push(EquationId(part.equations.len() as u32));
+                part.equations.push(equation);
+            }
+            made.extend(tensors.iter().copied());
+            part.components.push(Component { tensors, equations: own, class: component.class.clone() });
+        }
+        let given = (0..part.tensors.len() as u32).map(TensorId).filter(|id| !made.contains(id));
+        let given =
+            given.map(|id| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
+        part.components.splice(0..0, given.collect::<Vec<_>>());
+        let own = ids.iter().map(|id| names.get(id).copied()).collect::<Option<_>>()?;
+        Some((part, own))
+    }
+
+    fn evaluated(&self, program: &Arc<Program>, ids: &[TensorId]) -> Option<Vec<Arc<Relation>>> {
+        let (budget, pool) = (self.budget, Arc::clone(self.pool));
+        let mut machine = Machine::new(Arc::clone(program), budget, Storage::Auto, self.precision, pool);
+        machine.stop = self.stop.clone();
+        let nothing = Parameters::new();
+        for component in &program.components {
             machine.component(component, &nothing).ok()?;
         }
         let stored = |id: &TensorId| match machine.stored(*id)? {
