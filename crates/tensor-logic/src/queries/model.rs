@@ -177,6 +177,13 @@ pub fn samples(program: &Program, goal: TensorId, name: &str) -> Option<Vec<Cons
     }
 }
 
+/// How many values the variable of this name below a goal has, whether anything is said of them or not; `None` where nothing
+/// says that.
+pub(crate) fn count(program: &Program, goal: TensorId, name: &str) -> Option<usize> {
+    let all = variables(program, &[goal]);
+    Some(domain(program, goal, all.get(name)?)?.len())
+}
+
 /// The program in which the indices of these names take these values only, in every equation
 /// that the goal needs: the paper's Prog(E).
 pub fn restricted(program: &Program, goal: TensorId, evidence: &[(&str, Const)]) -> Program {

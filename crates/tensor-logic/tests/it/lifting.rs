@@ -74,6 +74,20 @@ fn a_ring_of_equal_atoms_becomes_one() {
     }
 }
 
+/// The samples are those of the program, also where what is lifted says nothing of one, or something of another value.
+#[test]
+fn samples_are_those_of_the_program() {
+    let gone = "d : 1\nB[d] ~ [0.5]\nC(1, 0, 2)\nN(0, 3)\nN(2, 2)\nH(s, x, d) += N(s, x) B[d]\n\
+                H(s, x, d) += C(s, x, y) C(s, y, z) H(s, z, d)\nLoss = H(s, x, d)^2\nLoss? LEARN\nB?\n";
+    let more = "d : 2\nN(0, Cal)\nN(2, Dee)\nB[d] ~ [1.33, -0.13]\nH(s, x, d) += N(s, x) B[d]\n\
+                G(s, x, d) += tanh(H(s, x, d) + B[d])\nLoss = G(s, x, d)^2\nLoss? LEARN\nB?\n";
+    for size in 1..=3 {
+        for text in [gone, more] {
+            compared(text, &format!("opt=sgd, lr=0.05, epochs=2, batch=s, size={size}")).unwrap();
+        }
+    }
+}
+
 #[test]
 fn what_tells_constants_apart_keeps_them_apart() {
     let of = |facts: &str, equations: &str| {

@@ -99,8 +99,13 @@ impl<'a> Work<'a> {
         let mut batch = minimize.batch.as_ref();
         if let (Some(each), true) = (batch, minimize.lift) {
             let split = split(program, goal, each, minimize)?;
-            // One batch of all samples is no batch: samples may be merged.
-            batch = batch.filter(|each| !split.held.is_empty() || split.learned.len() > each.size.max(1));
+            // One batch of all samples is no batch, unless the index has other values too: samples may be merged.
+            let others = |each: &&Batch| {
+                let count = model::count(program, goal, &each.index);
+                count.is_some_and(|count| count > split.learned.len())
+            };
+            let some = |each: &&Batch| split.learned.len() > each.size.max(1) || others(each);
+            batch = batch.filter(|each| !split.held.is_empty() || some(each));
         }
         let kept = batch.map(|batch| batch.index.as_str());
         let lifted = match minimize.lift {
@@ -112,7 +117,8 @@ impl<'a> Work<'a> {
         let whole = adjoint(seen, goal, &learned);
         let (mut learned_from, mut validation) = (None, None);
         if let Some(batch) = batch {
-            let split = split(seen, goal, batch, minimize)?;
+            // The samples are those of the program itself: what is lifted may say less of some, and more of others.
+            let split = split(program, goal, batch, minimize)?;
             validation = Validation::of(seen, goal, batch, &split.held);
             learned_from = Some((batch, split.learned));
         }

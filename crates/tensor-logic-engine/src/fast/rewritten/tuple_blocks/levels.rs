@@ -153,8 +153,11 @@ impl Recursion<'_> {
         let mut dense: BTreeMap<TensorId, Vec<Option<Domain>>> = BTreeMap::new();
         for id in &self.component.tensors {
             let places = &self.program.tensor(*id).places;
-            let of = places.iter().map(|place| place.domain.clone().filter(|domain| !domain.is_empty()));
-            dense.insert(*id, of.collect());
+            dense.insert(*id, places.iter().map(|place| place.domain.clone()).collect());
+        }
+        self.domains(terms, &mut dense);
+        for of in dense.values_mut().flatten() {
+            *of = of.take().filter(|domain| !domain.is_empty());
         }
         loop {
             let mut lost = Vec::new();
@@ -163,8 +166,18 @@ impl Recursion<'_> {
                 for (at, domain) in of.iter().enumerate().filter_map(|(at, of)| Some((at, of.as_ref()?))) {
                     let whole = equation.head.get(at).and_then(IndexFn::alone).is_some_and(|index| {
                         let alone = equation.head.iter().filter(|other| has(other, index)).count() == 1;
-                        let range =
-                            matches!(&self.program.index(index).range, Range::Domain(range) if range == domain);
+                        let range = match &self.program.index(index).range {
+                            Range::Domain(range) => range == domain,
+                            // What own tensors alone give its values to has all of them where their places are dense.
+                            Range::Tuples => present.iter().all(|all| {
+                                let mut given =
+                                    all.guards.iter().filter_map(|guard| self.given(guard, index));
+                                given.any(|(id, at)| {
+                                    dense.get(&id).and_then(|of| of.get(at)?.as_ref()) == Some(domain)
+                                })
+                            }),
+                            Range::Computed => false,
+                        };
                         let asks = |guard: &Guard| self.asks(&dense, guard, index);
                         alone && range && !present.iter().any(|all| all.guards.iter().any(asks))
                     });
@@ -182,6 +195,46 @@ impl Recursion<'_> {
                 }
             }
         }
+    }
+
+    /// Finds domains of places that have none: those of the indices there, and of the own places that these stand at.
+    fn domains(&self, terms: &[Known], known: &mut BTreeMap<TensorId, Vec<Option<Domain>>>) {
+        loop {
+            let mut found = Vec::new();
+            for Known { equation, present, .. } in terms {
+                for (at, function) in equation.head.iter().enumerate() {
+                    let open = known.get(&equation.tensor).is_some_and(|of| of.get(at) == Some(&None));
+                    let Some(index) = function.alone().filter(|_| open) else { continue };
+                    if let Range::Domain(domain) = &self.program.index(index).range {
+                        found.push((equation.tensor, at, domain.clone()));
+                        continue;
+                    }
+                    let mut given = present
+                        .iter()
+                        .flat_map(|all| &all.guards)
+                        .filter_map(|guard| self.given(guard, index));
+                    let domain = given.find_map(|(id, at)| known.get(&id)?.get(at)?.clone());
+                    found.extend(domain.map(|domain| (equation.tensor, at, domain)));
+                }
+            }
+            if found.is_empty() {
+                return;
+            }
+            for (id, at, domain) in found {
+                if let Some(slot) = known.get_mut(&id).and_then(|of| of.get_mut(at)) {
+                    *slot = Some(domain);
+                }
+            }
+        }
+    }
+
+    /// The place of an own tensor that an index stands at alone, if that is what a guard reads.
+    fn given(&self, guard: &Guard, index: IndexId) -> Option<(TensorId, usize)> {
+        let Guard::Read(read) = guard else { return None };
+        let own = self.is_own(read) && read.otherwise == Otherwise::Absent;
+        let alone = |argument: &Argument| argument.function().and_then(IndexFn::alone) == Some(index);
+        let at = read.arguments.iter().position(alone)?;
+        own.then_some((read.tensor, at))
     }
 
     /// Whether a guard asks for an index, where dense places of the own tensors ask for nothing.
@@ -383,8 +436,8 @@ impl Recursion<'_> {
             let (split, tensor) = (splits.get_mut(id)?, program.tensor(*id).clone());
             let domain = split.numbers.as_ref()?.domain.clone();
             let mut places = vec![Place { domain: Some(domain), limit: None, star: false }];
-            let dense = tensor.places.iter().zip(&split.dense).filter(|(_, dense)| dense.is_some());
-            places.extend(dense.map(|(place, _)| place.clone()));
+            let of = |domain: &Domain| Place { domain: Some(domain.clone()), limit: None, star: false };
+            places.extend(split.dense.iter().flatten().map(of));
             let name = format!("values of {}", tensor.name);
             split.values = tensor_of(program, Tensor { style: Style::Square, places, name, ..tensor });
             values.push(split.values);
@@ -398,7 +451,12 @@ impl Recursion<'_> {
             }
             let mut left_over = false;
             one.visit_reads(&mut |read, _| left_over |= own.contains(&read.tensor));
-            if left_over {
+            let ranged = one.head.iter().zip(&split.dense).all(|(function, dense)| {
+                let range = function.alone().map(|index| &program.index(index).range);
+                dense.is_none()
+                    || matches!((range, dense), (Some(Range::Domain(range)), Some(of)) if range == of)
+            });
+            if left_over || !ranged {
                 return None;
             }
             let numbers = split.numbers.as_ref()?;
@@ -432,8 +490,11 @@ impl Recursion<'_> {
         let at = program.components.iter().position(|other| other.tensors.contains(&first))?;
         let mut wholes = Vec::new();
         for id in own {
-            let tensor = program.tensor(*id).clone();
-            wholes.push(joined(program, *id, &tensor, splits.get(id)?)?);
+            let (split, mut tensor) = (splits.get(id)?, program.tensor(*id).clone());
+            for (place, dense) in tensor.places.iter_mut().zip(&split.dense) {
+                place.domain = dense.clone().or(place.domain.take());
+            }
+            wholes.push(joined(program, *id, &tensor, split)?);
         }
         for equation in &component.equations {
             program.equations.get_mut(equation.0 as usize)?.terms.clear();
