@@ -407,8 +407,13 @@ impl Session {
         let mut program = request.program.clone();
         rewritten::full::dropped(&mut program);
         rewritten::unions::listed(&mut program, storage);
-        let mut numbering =
-            Numbering::new(request.budget, precision, pool, stop, unknown, program.needs(goals));
+        let machine = |program: Arc<Program>| {
+            let budget = request.budget;
+            let mut machine = Machine::new(program, budget, Storage::Auto, precision, Arc::clone(pool));
+            machine.stop = stop.clone();
+            machine
+        };
+        let mut numbering = Numbering::new(&machine, unknown, program.needs(goals));
         let (splits, levels) = rewritten::tuple_blocks::apart(&mut program, storage, &mut numbering);
         let (mut program, inlined) = rewritten::inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);

@@ -351,9 +351,9 @@ fn relations_that_are_learned_have_all_their_tuples() {
     assert!(starts.iter().zip(&found[found.len() - 9..]).all(|(start, end)| start != end), "{found:?}");
 }
 
-/// Nobody looks for the tuples of what is not asked for, not even to number them, and a later question finds them.
+/// What a question does not ask for a later one finds, beside a relation that has no end.
 #[test]
-fn tuples_that_nobody_asks_for_are_not_looked_for() {
+fn later_questions_find_what_earlier_ones_passed_over() {
     let text = "d : 2\nX[d] = [1, 2]\nE(0); E(1)\nN(0)\nN(y) <- N(x), y = x + 1\nEndless(x, d) += N(x) X[d]\n\
                 H(x, d) += E(x) X[d]\nF(x, d) += tanh(H(x, d))\nTwo = 2\nTwo?\nH(x, d)?\nTwo?\nF(x, d)?\n";
     let found = calculated(text, Path::new("."), 0, &mut Auto::new(Box::<Fast>::default())).unwrap();

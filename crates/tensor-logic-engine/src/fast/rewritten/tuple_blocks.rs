@@ -9,6 +9,8 @@ mod levels;
 mod numbers;
 mod presence;
 mod reads;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use numbers::Numbering;
 

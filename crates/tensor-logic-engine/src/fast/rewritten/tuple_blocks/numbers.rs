@@ -10,10 +10,9 @@ use std::sync::Arc;
 use super::presence::Tuples;
 use super::{has, tensor_of};
 use crate::ast::Span;
-use crate::engine::{Budget, Parameters, Stop, WIDEST};
-use crate::fast::store::machine::{Machine, Storage, Stored};
+use crate::engine::{Parameters, WIDEST};
+use crate::fast::store::machine::{Machine, Stored};
 use crate::fast::store::relation::Relation;
-use crate::kernels::{Pool, Precision};
 use crate::program::{
     Argument, Class, Columns, Component, Equation, EquationId, Expr, Given, Guard, Index, IndexFn, IndexId,
     Kind, Otherwise, Place, Program, Range, Read, Reduce, Role, Style, Tensor, TensorId, Term, When,
@@ -27,10 +26,8 @@ type Known = HashMap<usize, Vec<(Arc<Relation>, Numbers)>>;
 
 /// What tuples are found with.
 pub(crate) struct Numbering<'a> {
-    budget: Budget,
-    precision: Precision,
-    pool: &'a Arc<Pool>,
-    stop: &'a Stop,
+    /// What evaluates a program.
+    machine: &'a dyn Fn(Arc<Program>) -> Machine,
     /// Data that are not there yet.
     unknown: &'a BTreeSet<TensorId>,
     /// What is asked for, and what could be numbered and is not.
@@ -60,15 +57,12 @@ impl Numbers {
 impl<'a> Numbering<'a> {
     /// Nothing is numbered yet.
     pub(crate) fn new(
-        budget: Budget,
-        precision: Precision,
-        pool: &'a Arc<Pool>,
-        stop: &'a Stop,
+        machine: &'a dyn Fn(Arc<Program>) -> Machine,
         unknown: &'a BTreeSet<TensorId>,
         needed: BTreeSet<TensorId>,
     ) -> Numbering<'a> {
-        let (known, tuples, skipped) = (HashMap::new(), Tuples::default(), BTreeSet::new());
-        Numbering { budget, precision, pool, stop, unknown, needed, skipped, known, tuples }
+        let (skipped, known, tuples) = Default::default();
+        Numbering { machine, unknown, needed, skipped, known, tuples }
     }
 
     /// Whether somebody asks for some of these tensors: the tuples of others are not looked for.
@@ -104,7 +98,7 @@ impl<'a> Numbering<'a> {
         relation: &Arc<Relation>,
     ) -> Option<Numbers> {
         let len = relation.len;
-        if len == 0 || len as u64 > self.budget.tuples {
+        if len == 0 {
             return None;
         }
         let columns = |relation: &Relation| Columns {
@@ -228,9 +222,7 @@ impl<'a> Numbering<'a> {
     }
 
     fn evaluated(&self, program: &Arc<Program>, ids: &[TensorId]) -> Option<Vec<Arc<Relation>>> {
-        let (budget, pool) = (self.budget, Arc::clone(self.pool));
-        let mut machine = Machine::new(Arc::clone(program), budget, Storage::Auto, self.precision, pool);
-        machine.stop = self.stop.clone();
+        let mut machine = (self.machine)(Arc::clone(program));
         let nothing = Parameters::new();
         for component in &program.components {
             machine.component(component, &nothing).ok()?;
@@ -243,6 +235,30 @@ impl<'a> Numbering<'a> {
     }
 }
 
+/// The left side of an equation whose tuples are numbered: `H(x, d)` becomes `B[r, d]`.
+pub(super) struct Sides {
+    /// The number, and what stands at dense places.
+    pub(super) head: Vec<IndexFn>,
+    pub(super) left: Vec<IndexId>,
+    /// What stands at the others, and the indices that stand nowhere else on the left side.
+    pub(super) tuple: Vec<IndexFn>,
+    pub(super) moved: Vec<IndexId>,
+}
+
+impl Sides {
+    pub(super) fn of(equation: &Equation, dense: &[Option<Domain>], number: IndexId) -> Sides {
+        let (mut head, mut tuple) = (vec![IndexFn::Index(number)], Vec::new());
+        for (function, dense) in equation.head.iter().zip(dense) {
+            if dense.is_some() { &mut head } else { &mut tuple }.push(function.clone());
+        }
+        let is_left = |index: &IndexId| head.iter().any(|function| has(function, *index));
+        let (mut left, moved): (Vec<IndexId>, Vec<IndexId>) =
+            equation.left.iter().partition(|at| is_left(at));
+        left.insert(0, number);
+        Sides { head, left, tuple, moved }
+    }
+}
+
 /// A term of a relation that holds blocks as an equation of the numbered blocks, `B[r, d]`.
 pub(super) fn equation(
     program: &mut Program,
@@ -252,13 +268,7 @@ pub(super) fn equation(
     (equation, term): (&Equation, &Term),
 ) -> Equation {
     let number = index(program, numbers, equation);
-    let (mut head, mut tuple) = (vec![IndexFn::Index(number)], Vec::new());
-    for (function, dense) in equation.head.iter().zip(dense) {
-        if dense.is_some() { &mut head } else { &mut tuple }.push(function.clone());
-    }
-    let is_left = |index: &IndexId| head.iter().any(|function| has(function, *index));
-    let (mut left, moved): (Vec<IndexId>, Vec<IndexId>) = equation.left.iter().partition(|at| is_left(at));
-    left.insert(0, number);
+    let Sides { head, left, tuple, moved } = Sides::of(equation, dense, number);
     let own = IsRow { row: numbers.row, tuple: &tuple, number };
     let mut term = term.clone();
     let mut others = own.taken(&mut term.over, &mut term.when);
