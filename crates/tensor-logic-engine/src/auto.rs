@@ -396,7 +396,7 @@ impl Auto {
         let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            match self.by_rules(request, goal, datalog::value)? {
+            match self.by_rules(request, goal, datalog::answered)? {
                 None => open.push(goal),
                 Some((value, counts)) => {
                     answers.insert(goal, by_rules(value));

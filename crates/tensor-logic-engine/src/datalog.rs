@@ -105,9 +105,10 @@ pub(crate) struct Session {
 pub(crate) type Derived<T> = (T, Vec<(String, u64)>);
 
 /// What is made of the relation of a goal.
-pub(crate) type Take<T> = fn(&Program, &Database, (TensorId, RelationId)) -> T;
+pub(crate) type Take<T> = fn(&Program, &Database, (TensorId, RelationId), u64) -> Result<T, Refusal>;
 
-pub(crate) use answer::{data, given, value};
+use answer::value;
+pub(crate) use answer::{answered, data, given};
 
 /// So many tuples more than are given are tried with demand, whatever comes of it.
 const SMALL: u64 = 1 << 12;
@@ -195,7 +196,7 @@ impl Session {
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
         let since = self.notes.as_ref().map(|_| Instant::now());
-        let value = take(program, database, (goal, relation));
+        let value = take(program, database, (goal, relation), bytes)?;
         self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.

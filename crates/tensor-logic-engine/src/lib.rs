@@ -12,6 +12,8 @@ pub mod auto;
 
 pub mod plan;
 
+mod room;
+
 use tensor_logic_core::{
     ast, digits, divergence, domains, engine, error, function, gradient, linear, presence, present, profile,
     program, rename, start, value, walk, windows,

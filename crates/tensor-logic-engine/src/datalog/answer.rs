@@ -7,8 +7,10 @@ use crate::ast::Span;
 use crate::digits::{are_kept, halves};
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value, interrupted};
-use crate::error::{Code, Refusal};
-use crate::program::{Columns, Facts, Given, Kind, Program, Style, Tensor, TensorId};
+use crate::error::{Code, Refusal, Result};
+use crate::kernels::volume;
+use crate::program::{Columns, Combine, Facts, Given, Kind, Program, Style, Tensor, TensorId};
+use crate::room::{is_by_support, whole};
 use crate::value::{Const, Domain, Tuple};
 use datarel::{Database, Failure, Relation, RelationId, sorting};
 
@@ -62,22 +64,44 @@ fn number(relation: &Relation, at: usize) -> f64 {
     }
 }
 
-/// The relation of a goal as data for another engine.
+/// The value of a goal, if it fits.
+///
+/// # Errors
+/// `too-large` for a square tensor whose elements need more bytes than the limit.
+pub(crate) fn answered(
+    program: &Program,
+    database: &Database,
+    (goal, relation): (TensorId, RelationId),
+    limit: u64,
+) -> Result<Value> {
+    if program.tensor(goal).style == Style::Square {
+        whole(program, goal, 0, limit)?;
+    }
+    Ok(value(program, database, (goal, relation)))
+}
+
+/// The relation of a goal as data for another engine; of a square tensor the elements that are there, where they are few.
+///
+/// # Errors
+/// `too-large` for a square tensor all of whose elements are given and need more bytes than the limit.
 pub(crate) fn given(
     program: &Program,
     database: &Database,
     (goal, relation): (TensorId, RelationId),
-) -> Vec<Given> {
+    limit: u64,
+) -> Result<Vec<Given>> {
     let (id, relation, tensor) = (relation, database.relation(relation), program.tensor(goal));
     let beyond = |value: &datarel::Value| !are_kept(i128::from(value.as_count()));
-    if tensor.style == Style::Square || relation.ring().counts() && relation.values().iter().any(beyond) {
-        return data(tensor, value(program, database, (goal, id)));
+    let beyond = relation.ring().counts() && relation.values().iter().any(beyond);
+    let few = tensor.combine == Combine::Sum && is_by_support(volume(&tensor.sizes()), relation.len());
+    if beyond || tensor.style == Style::Square && !few {
+        return Ok(data(tensor, answered(program, database, (goal, id), limit)?));
     }
     let values = match tensor.kind {
         Kind::Bool => Vec::new(),
         _ => (0..relation.len()).map(|at| number(relation, at)).collect(),
     };
-    vec![Given::Columns(Arc::new(columns(program, database, relation, values)))]
+    Ok(vec![Given::Columns(Arc::new(columns(program, database, relation, values)))])
 }
 
 /// The tuples of a relation with these values (none: all 1), in the order of answers.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::{Numbers, Parameters};
-use crate::error::{Code, Refusal, Result};
+use crate::error::Result;
 use crate::fast::head::{Accumulator, Slice};
 use crate::fast::store::machine::{Levels, Machine, Stored, indices_of, product_columns};
 use crate::fast::store::records::{ByValue, Fixed};
@@ -49,7 +49,7 @@ impl Machine {
             self.memory.is_repeated();
         }
         for id in &component.tensors {
-            if !self.is_lone(component, *id) {
+            if !self.may_be_listed(component, *id) {
                 self.reserve_tensor(*id)?;
             }
         }
@@ -106,17 +106,7 @@ impl Machine {
     /// # Errors
     /// `too-large` where they do not fit beside what there is.
     pub(crate) fn fits(&self, id: TensorId) -> Result<u64> {
-        let program = &self.program;
-        let sizes = program.tensor(id).all_sizes();
-        let needed = sizes.fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
-        let limit = self.budget.bytes;
-        if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
-            let name = &program.tensor(id).name;
-            let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
-            let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-            return Err(Refusal::new(Code::TooLarge, self.program.left_side(id), message).help(help));
-        }
-        Ok(needed as u64)
+        crate::room::whole(&self.program, id, self.bytes, self.budget.bytes)
     }
 
     /// A parameter whose values are used where they lie.
@@ -172,6 +162,7 @@ impl Machine {
         loop {
             let mut accumulator = match self.is_lone(component, id) {
                 true => Accumulator::Lone,
+                false if self.is_several(component, id) => Accumulator::Several(Vec::new()),
                 false => self.given(id, parameter)?,
             };
             self.watch(id);
@@ -179,6 +170,7 @@ impl Machine {
                 self.contribute(equation, &[], &mut accumulator)?;
             }
             let accumulator = self.averaged(accumulator);
+            let accumulator = self.united(id, accumulator);
             self.remember(id, &accumulator);
             let stored = self.finish(id, accumulator);
             if !self.must_repeat() {
@@ -593,6 +585,7 @@ impl Machine {
             | Some(
                 Accumulator::Dense { .. }
                 | Accumulator::Lone
+                | Accumulator::Several(_)
                 | Accumulator::Ready(_)
                 | Accumulator::Described(_),
             ) => {}

@@ -6,13 +6,14 @@
 
 mod elements;
 mod given;
+mod several;
 mod slices;
 mod tuples;
 
 use std::sync::Arc;
 
+use self::several::Part;
 pub(crate) use self::slices::{Described, Positions, Slice, join};
-pub(crate) use self::tuples::{MIDDLE, is_by_support};
 use crate::engine::Numbers;
 use crate::error::Result;
 use crate::fast::store::block::{Block, Dim, binary, joint};
@@ -45,6 +46,8 @@ pub(crate) enum Accumulator {
     Sparse(Vec<Piece>),
     /// Nothing yet, and one term is all there will be.
     Lone,
+    /// What terms add to a square tensor, as long as all of them list it.
+    Several(Vec<Part>),
     /// The tuples that one term makes.
     Ready(Relation),
 }
@@ -169,6 +172,11 @@ impl Machine {
         }
         match into {
             Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
+            Accumulator::Several(parts) => {
+                let parts = std::mem::take(parts);
+                *into = self.one_more(equation, folded, &inner, parts)?;
+                Ok(())
+            }
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
             Accumulator::Slices(_) | Accumulator::Described(_) => {
                 let key = equation.node.number();
@@ -260,10 +268,11 @@ impl Machine {
                 relation.array().iter().for_each(|values| drop(self.force(values)));
                 Stored::Relation(Arc::new(relation))
             }
-            // One term was to come, and the left side has none.
-            Accumulator::Lone | Accumulator::Slices(_) | Accumulator::Described(_) => {
-                Stored::Dense(Array::truths(Vec::new()))
-            }
+            // One term was to come, and the left side has none; several have become one.
+            Accumulator::Lone
+            | Accumulator::Several(_)
+            | Accumulator::Slices(_)
+            | Accumulator::Described(_) => Stored::Dense(Array::truths(Vec::new())),
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
                 Stored::Relation(Arc::new(Relation::merge(
@@ -274,6 +283,11 @@ impl Machine {
                 )))
             }
         }
+    }
+
+    /// Whether a tensor may be stored by what its terms list, and takes no room before they do.
+    pub(crate) fn may_be_listed(&self, component: &Component, id: TensorId) -> bool {
+        self.is_lone(component, id) || self.is_several(component, id) || self.is_listed(id)
     }
 
     /// Whether one term is all that a tensor will ever be.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::{Fast, Session};
 use crate::engine::{Budget, Parameters, Request};
 use crate::error::Result;
-use crate::fast::head::{MIDDLE, is_by_support};
 use crate::fast::store::condition::{Condition, free, scope_reads};
 use crate::fast::store::machine::{Context, Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
@@ -20,6 +19,7 @@ use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_labe
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Otherwise, Program, Role, Style, TensorId, Term,
 };
+use crate::room::{MIDDLE, is_by_support};
 
 /// Supports that would take more are left to the run.
 const SUPPORT_BYTES: u64 = 64 << 20;
@@ -206,7 +206,8 @@ impl Planner<'_> {
             return;
         }
         let elements = stored.rows.unwrap_or(0) as f64;
-        let listed = self.machine.is_lone(component, id) && terms.iter().any(|bindings| bindings.listed);
+        let listed = self.machine.is_lone(component, id) || self.machine.is_several(component, id);
+        let listed = listed && terms.iter().all(|bindings| bindings.listed);
         let worth = match (self.machine.storage, rows) {
             (Storage::Dense, _) => Some(false),
             (Storage::Sparse, _) => Some(true),

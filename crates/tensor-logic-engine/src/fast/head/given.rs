@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::slices::join;
 use super::{Accumulator, Elements};
 use crate::error::Result;
-use crate::fast::store::machine::Machine;
+use crate::fast::store::machine::{Machine, Storage};
 use crate::fast::store::relation::{Codes, Piece, Relation};
 use crate::kernels::volume;
 use crate::program::{Combine, Given, Place, Role, Style, Tensor, TensorId};
@@ -17,10 +17,12 @@ impl Machine {
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(id);
         let domains = program.tensor(id).domains();
+        if (tensor.style == Style::Round || self.is_listed(id))
+            && let Some(relation) = Relation::as_given(&program, id)
+        {
+            return Ok(Accumulator::Ready(relation));
+        }
         if tensor.style == Style::Round {
-            if let Some(relation) = Relation::as_given(&program, id) {
-                return Ok(Accumulator::Ready(relation));
-            }
             let mut pieces = Vec::new();
             if let Some(values) = parameter {
                 // A parameter has all tuples that its places have values for.
@@ -74,6 +76,15 @@ impl Machine {
         }
         let counts = mean.then_some(Elements::Joined(counts));
         Ok(Accumulator::Dense { data: Elements::Joined(data), counts, size })
+    }
+
+    /// Whether a square tensor is given by the elements that may be another number than 0.
+    pub(crate) fn is_listed(&self, id: TensorId) -> bool {
+        let tensor = self.program.tensor(id);
+        self.storage != Storage::Dense
+            && tensor.style == Style::Square
+            && tensor.combine == Combine::Sum
+            && Relation::is_given(&self.program, id)
     }
 }
 

@@ -10,22 +10,8 @@ use crate::fast::store::relation::{Codes, Piece, Relation, Skeleton};
 use crate::fast::values::scope::Folded;
 use crate::kernels::{Binary, strides, volume};
 use crate::program::{Equation, IndexFn, Place, Style, TensorId};
+use crate::room::is_by_support;
 use crate::value::{Const, Domain};
-
-/// Square tensors with more elements are stored by their support where that is small: of at most this share of all elements.
-const LARGE: (usize, usize) = (1 << 16, 4);
-
-/// The same with more elements than these, of a smaller share: to clear so many takes as long as a step of learning on the few
-/// that there are.
-pub(crate) const MIDDLE: usize = 1 << 10;
-const FEW: usize = 16;
-
-/// Whether a square tensor of so many elements, of which so many may be another number than 0, is stored by these.
-pub(crate) fn is_by_support(all: usize, entries: usize) -> bool {
-    [LARGE, (MIDDLE, FEW)]
-        .into_iter()
-        .any(|(least, share)| all > least && entries.saturating_mul(share) <= all)
-}
 
 impl Machine {
     /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
@@ -40,7 +26,10 @@ impl Machine {
         let tensor = program.tensor(equation.tensor);
         let rows = match &folded.rows {
             None if tensor.style == Style::Round => return self.alone_over(equation, folded, context),
-            Some(rows) if rows.id != 0 && folded.block.mask.is_none() => rows,
+            // To a sum what is absent adds nothing; of a relation it makes no tuple.
+            Some(rows) if rows.id != 0 && (folded.block.mask.is_none() || tensor.style == Style::Square) => {
+                rows
+            }
             _ => return Ok(None),
         };
         if tensor.style == Style::Square {
@@ -74,7 +63,8 @@ impl Machine {
             }
         };
         let Some(skeleton) = skeleton else { return Ok(None) };
-        self.fleshed(equation, &skeleton, folded.block.expanded(&dims, &shape))
+        let values = folded.block.clone().filled(0.0);
+        self.fleshed(equation, &skeleton, values.expanded(&dims, &shape))
     }
 
     /// The same where no bindings are listed: a relation whose tuples no number decides.

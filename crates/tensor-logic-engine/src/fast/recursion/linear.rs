@@ -244,7 +244,7 @@ impl Machine {
     fn coefficients(&mut self, part: &Coefficients, parameters: &Parameters) -> Option<Listed> {
         let (head, bytes, limit) = (self.head, self.bytes, self.budget.bytes);
         self.budget.bytes = limit.min(bytes.saturating_add(ROOM));
-        let reserved = match self.is_lone(&part.component, part.tensor) {
+        let reserved = match self.may_be_listed(&part.component, part.tensor) {
             true => Ok(()),
             false => self.reserve_tensor(part.tensor),
         };

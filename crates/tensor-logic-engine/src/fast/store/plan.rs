@@ -13,7 +13,7 @@ use super::block::{Block, Dim, Groups};
 use super::condition::Support;
 use super::doubt::Doubt;
 use super::records::Input;
-use super::relation::{Relation, Skeleton};
+use super::relation::{Relation, Skeleton, Union};
 use super::rows::Rows;
 use crate::kernels::{Array, Recorded};
 use crate::program::{IndexId, TensorId};
@@ -61,6 +61,8 @@ pub(crate) enum Thing {
     Groups(Groups),
     /// The tuples that a term makes; `None`: some are made twice.
     Skeleton(Option<Skeleton>),
+    /// The tuples of several relations, and of which.
+    Union(Vec<u64>, Union),
     /// Positions of elements.
     Offsets(Arc<super::offsets::Offsets>),
     /// For each binding of some indices the row of a table.
@@ -82,6 +84,7 @@ impl Thing {
             Thing::Skeleton(Some(skeleton)) => {
                 4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1)
             }
+            Thing::Union(_, union) => union.bytes(),
             Thing::Offsets(offsets) => offsets.bytes(),
             Thing::Positions(positions) => 4 * positions.len(),
             Thing::Block(block) => 9 * block.values.array.len(),

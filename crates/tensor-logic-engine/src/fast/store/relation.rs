@@ -10,8 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use datarel::sorting;
 
+use super::block::Groups;
 use crate::engine::Tuples;
-use crate::kernels::{Array, Buffer, larger, smaller};
+use crate::kernels::{Array, Buffer, Grouping, larger, smaller};
 use crate::program::{Combine, Given, Program, Role, TensorId};
 use crate::value::{Const, Domain, Symbols, Tuple};
 
@@ -83,6 +84,52 @@ impl Skeleton {
         }
         let order = (!joined.first.is_sorted()).then(|| Arc::new(joined.first.clone()));
         Some(Skeleton { relation: joined.tuples.picked(&joined.first), order })
+    }
+}
+
+/// The tuples of several relations, without their values.
+#[derive(Debug, Clone)]
+pub(crate) struct Union {
+    /// The tuples, all with the value 1.
+    pub(crate) relation: Relation,
+    /// Of each of the relations its rows, by the tuples that they are here; `None`: the same, in their order.
+    pub(crate) groups: Vec<Option<Groups>>,
+}
+
+impl Union {
+    /// The tuples of all of these.
+    pub(crate) fn new(arity: usize, parts: &[&Relation], symbols: &Symbols) -> Union {
+        if let [first, others @ ..] = parts
+            && others.iter().all(|other| other.tuples == first.tuples)
+        {
+            let relation = Relation { values: None, ..Relation::clone(first) };
+            return Union { relation, groups: vec![None; parts.len()] };
+        }
+        let bare = |part: &&Relation| Relation { values: None, ..Relation::clone(part) }.piece();
+        let pieces: Vec<Piece> = parts.iter().map(bare).collect();
+        let mut into: Vec<Vec<u32>> = parts.iter().map(|part| vec![0; part.len]).collect();
+        let starts: Vec<usize> =
+            parts.iter().scan(0, |start, part| Some(std::mem::replace(start, *start + part.len))).collect();
+        let joined = Joined::visiting(arity, &pieces, Combine::Or, symbols, |row, tuple| {
+            let part = starts.partition_point(|start| *start <= row) - 1;
+            into[part][row - starts[part]] = tuple;
+        });
+        let relation = joined.tuples.picked(&joined.first);
+        let grouped = |of: Vec<u32>| {
+            if of.len() == relation.len && of.is_sorted() {
+                return None;
+            }
+            let (start, ordered) = datarel::by_group(&of, relation.len);
+            Some(Groups { of: Arc::new(of), rows: Grouping::new(start, ordered) })
+        };
+        let groups = into.into_iter().map(grouped).collect();
+        Union { relation, groups }
+    }
+
+    /// About how much room it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let groups = self.groups.iter().flatten().map(|groups| 4 * groups.of.len() + groups.rows.bytes());
+        4 * self.relation.len * self.relation.columns.len() + groups.sum::<usize>()
     }
 }
 
@@ -174,17 +221,23 @@ impl Relation {
         }
     }
 
-    /// Columns that are all there is of a relation, as they lie.
-    pub(crate) fn as_given(program: &Program, id: TensorId) -> Option<Relation> {
+    /// Whether columns are all there is of a tensor.
+    pub(crate) fn is_given(program: &Program, id: TensorId) -> bool {
         let tensor = program.tensor(id);
-        let [Given::Columns(given)] = tensor.given.as_slice() else { return None };
-        let limits = given.dictionaries.iter().zip(&tensor.places);
-        let inside = limits.clone().all(|(own, place)| {
+        let [Given::Columns(given)] = tensor.given.as_slice() else { return false };
+        let mut limits = given.dictionaries.iter().zip(&tensor.places);
+        let inside = limits.all(|(own, place)| {
             place.limit.as_ref().is_none_or(|limit| own.iter().all(|value| limit.contains(*value)))
         });
         let mut equations = program.equations.iter().filter(|equation| equation.tensor == id);
         let truths = matches!(tensor.combine, Combine::Or | Combine::Exists) && given.values.is_some();
-        if tensor.role != Role::Data || truths || !inside || equations.any(|own| !own.terms.is_empty()) {
+        tensor.role == Role::Data && !truths && inside && equations.all(|own| own.terms.is_empty())
+    }
+
+    /// Columns that are all there is of a tensor, as they lie.
+    pub(crate) fn as_given(program: &Program, id: TensorId) -> Option<Relation> {
+        let [Given::Columns(given)] = program.tensor(id).given.as_slice() else { return None };
+        if !Relation::is_given(program, id) {
             return None;
         }
         let valued = |values: &&Arc<Vec<f64>>| values.iter().any(|value| *value != 1.0);
@@ -326,6 +379,17 @@ struct Joined {
 
 impl Joined {
     fn new(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Joined {
+        Joined::visiting(arity, pieces, combine, symbols, |_, _| {})
+    }
+
+    /// The same; `visit` is told of each contribution to which tuple it goes.
+    fn visiting(
+        arity: usize,
+        pieces: &[Piece],
+        combine: Combine,
+        symbols: &Symbols,
+        mut visit: impl FnMut(usize, u32),
+    ) -> Joined {
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
         let places = (0..arity).map(|place| merge_place(pieces, place, symbols));
         let (dictionaries, columns): (Vec<_>, Vec<_>) =
@@ -353,6 +417,7 @@ impl Joined {
                 first.push(row as u32);
                 cells.extend((!bare).then_some(Cell { value, count }));
             }
+            visit(row, first.len() as u32 - 1);
         }
         let tuples = Relation { len: total, dictionaries, columns, values: None, tuples: new_tuples() };
         Joined { tuples, first, cells }
