@@ -1,8 +1,8 @@
 //! Products of a strip of rows with a factor that is packed once and read by every strip.
 //!
 //! The general kernels pack what they read at every call, which for a few rows costs as much as the product. Here the
-//! right factor stands in panels of as many columns as two registers hold, and a tile of six rows of the result stays in
-//! registers from the first summand to the last. Each entry is one chain of fused multiply-adds in the order of the sum,
+//! right factor stands in panels of as many columns as two registers hold (one of 512 bits; then two panels are done at
+//! once), and a tile of six rows of the result stays in registers from the first summand to the last. Each entry is one chain of fused multiply-adds in the order of the sum,
 //! as in the general kernels.
 
 use training::kernels::{Kernel, instruction_set, vectorised};
@@ -17,7 +17,7 @@ pub(super) const TALL: usize = 6;
 const SINGLE: usize = 16;
 const DOUBLE: usize = 8;
 
-/// Whether these are the fastest here: tiles are made for registers of 256 bits with fused multiply-adds.
+/// Whether strips of a group are faster by these too. With registers of 512 bits the general kernels are as fast there.
 pub(super) fn are_fast() -> bool {
     instruction_set() == "avx2"
 }
@@ -72,6 +72,10 @@ fn pack_panels<T: Number, const WIDE: usize>(
             }
             continue;
         }
+        if row == 1 && width == wide {
+            transpose::<T, WIDE>(&values[first * column..], column, k, panel);
+            continue;
+        }
         if width < wide {
             panel.fill(T::ZERO);
         }
@@ -85,6 +89,34 @@ fn pack_panels<T: Number, const WIDE: usize>(
                 let from = values[l * row + first * column..].iter().step_by(column);
                 slots[..width].iter_mut().zip(from).for_each(|(slot, value)| *slot = *value);
             }
+        }
+    }
+}
+
+/// A panel of columns that lie so far from each other, k entries each: by squares that are turned in registers. Entry by entry it
+/// takes twice as long.
+fn transpose<T: Number, const WIDE: usize>(values: &[T], apart: usize, k: usize, panel: &mut [T]) {
+    const SQUARE: usize = 4;
+    let (rows, _) = panel.as_chunks_mut::<WIDE>();
+    let whole = k - k % SQUARE;
+    for (nth, rows) in rows[..whole].chunks_exact_mut(SQUARE).enumerate() {
+        for j in (0..WIDE).step_by(SQUARE) {
+            let mut square = [[T::ZERO; SQUARE]; SQUARE];
+            for (at, column) in square.iter_mut().enumerate() {
+                if let Some(from) = values[(j + at) * apart + nth * SQUARE..].first_chunk() {
+                    *column = *from;
+                }
+            }
+            for (at, row) in rows.iter_mut().enumerate() {
+                if let Some(to) = row[j..].first_chunk_mut() {
+                    *to = square.map(|column| column[at]);
+                }
+            }
+        }
+    }
+    for (l, row) in rows.iter_mut().enumerate().skip(whole) {
+        for (j, slot) in row.iter_mut().enumerate() {
+            *slot = values[j * apart + l];
         }
     }
 }
@@ -111,12 +143,16 @@ pub(super) struct Strip<'a, T> {
 
 impl<T: Number> Strip<'_, T> {
     pub(super) fn multiply(self) {
-        let low = is_low(self.sizes.0);
-        match (size_of::<T>(), low) {
-            (4, false) => vectorised(Tiles::<T, SINGLE, TALL>(self)),
-            (4, true) => vectorised(Tiles::<T, SINGLE, LOW>(self)),
-            (_, false) => vectorised(Tiles::<T, DOUBLE, TALL>(self)),
-            (_, true) => vectorised(Tiles::<T, DOUBLE, LOW>(self)),
+        match size_of::<T>() {
+            4 => self.by_panels::<SINGLE>(),
+            _ => self.by_panels::<DOUBLE>(),
+        }
+    }
+
+    fn by_panels<const WIDE: usize>(self) {
+        match is_low(self.sizes.0) {
+            false => vectorised(Tiles::<T, WIDE, TALL>(self)),
+            true => vectorised(Tiles::<T, WIDE, LOW>(self)),
         }
     }
 }
@@ -142,29 +178,62 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Kernel for Tiles<'_, T, WI
         if !adds && n <= FEW * WIDE && !n.is_multiple_of(WIDE) {
             return few::<T, WIDE, HIGH>((a, stands, b), (m, k, n), scale, &mut out[..m * n]);
         }
-        let mut tile = [[T::ZERO; WIDE]; HIGH];
-        for (nth, panel) in b.chunks_exact(k * WIDE).enumerate() {
-            let first = nth * WIDE;
-            let width = WIDE.min(n - first);
+        let mut tiles = [[[T::ZERO; WIDE]; HIGH]; 2];
+        let mut rest = b;
+        let mut first = 0;
+        while first < n {
+            let panels = if two(n - first, WIDE) { 2 } else { 1 };
+            let (panel, behind) = rest.split_at(panels * k * WIDE);
             let mut done = 0;
             while done < m {
                 // The last tile begins where it still has all its rows.
                 let from = done.min(m - HIGH);
-                match stands {
-                    Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panel, scale, &mut tile),
-                    Stands::ByColumns(step) => by_columns(k, &a[from..], step, panel, scale, &mut tile),
-                }
-                for (row, sums) in tile.iter().enumerate().skip(done - from) {
-                    let slots = &mut out[(from + row) * n + first..][..width];
-                    match (adds, slots.as_mut_array::<WIDE>()) {
-                        (false, Some(slots)) => *slots = *sums,
-                        (true, Some(slots)) => (0..WIDE).for_each(|at| slots[at] += sums[at]),
-                        (false, None) => end(slots, &sums[..width]),
-                        (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
+                one_or_two((a, stands, from), k, panel, scale, &mut tiles);
+                for (at, tile) in tiles.iter().enumerate().take(panels) {
+                    let first = first + at * WIDE;
+                    let width = WIDE.min(n - first);
+                    for (row, sums) in tile.iter().enumerate().skip(done - from) {
+                        let slots = &mut out[(from + row) * n + first..][..width];
+                        match (adds, slots.as_mut_array::<WIDE>()) {
+                            (false, Some(slots)) => *slots = *sums,
+                            (true, Some(slots)) => (0..WIDE).for_each(|at| slots[at] += sums[at]),
+                            (false, None) => end(slots, &sums[..width]),
+                            (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
+                        }
                     }
                 }
                 done = from + HIGH;
             }
+            (rest, first) = (behind, first + panels * WIDE);
+        }
+    }
+}
+
+/// Whether of so many columns two panels are done at once: with registers of 512 bits one panel has too few sums to keep the
+/// processor busy, and reads the left factor for itself.
+#[inline(always)]
+fn two(columns: usize, wide: usize) -> bool {
+    columns > wide && instruction_set() == "avx512"
+}
+
+/// Tiles of one or two panels with the rows of the left factor from one on.
+#[inline(always)]
+fn one_or_two<T: Number, const WIDE: usize, const HIGH: usize>(
+    (a, stands, from): (&[T], Stands, usize),
+    k: usize,
+    panels: &[T],
+    scale: T,
+    [tile, other]: &mut [[[T; WIDE]; HIGH]; 2],
+) {
+    let (panel, beside) = panels.split_at(k * WIDE);
+    match (stands, beside.is_empty()) {
+        (Stands::ByRows(step), true) => by_rows(k, &a[from * step..], step, panel, scale, tile),
+        (Stands::ByColumns(step), true) => by_columns(k, &a[from..], step, panel, scale, tile),
+        (Stands::ByRows(step), false) => {
+            two_by_rows(k, &a[from * step..], step, (panel, beside), scale, (tile, other));
+        }
+        (Stands::ByColumns(step), false) => {
+            two_by_columns(k, &a[from..], step, (panel, beside), scale, (tile, other));
         }
     }
 }
@@ -259,6 +328,57 @@ fn by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
         add_row(&mut sums, x, b);
     }
     finish(&sums, scale, tile);
+}
+
+// Sums of two panels are two arrays: one of twice the width is more than the compiler keeps in registers.
+
+#[inline(always)]
+fn two_by_rows<T: Number, const WIDE: usize, const HIGH: usize>(
+    k: usize,
+    a: &[T],
+    step: usize,
+    (panel, beside): (&[T], &[T]),
+    scale: T,
+    (tile, other): (&mut [[T; WIDE]; HIGH], &mut [[T; WIDE]; HIGH]),
+) {
+    let row = |nth: usize| a[nth * step..][..k].iter();
+    let panels = panel.as_chunks::<WIDE>().0[..k].iter().zip(&beside.as_chunks::<WIDE>().0[..k]);
+    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
+    if HIGH == TALL {
+        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
+        for ((b, c), (((((x0, x1), x2), x3), x4), x5)) in panels.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3, *x4, *x5], b);
+            add_row(&mut others, &[*x0, *x1, *x2, *x3, *x4, *x5], c);
+        }
+    } else {
+        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3));
+        for ((b, c), (((x0, x1), x2), x3)) in panels.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3], b);
+            add_row(&mut others, &[*x0, *x1, *x2, *x3], c);
+        }
+    }
+    finish(&sums, scale, tile);
+    finish(&others, scale, other);
+}
+
+#[inline(always)]
+fn two_by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
+    k: usize,
+    a: &[T],
+    step: usize,
+    (panel, beside): (&[T], &[T]),
+    scale: T,
+    (tile, other): (&mut [[T; WIDE]; HIGH], &mut [[T; WIDE]; HIGH]),
+) {
+    let panels = panel.as_chunks::<WIDE>().0[..k].iter().zip(&beside.as_chunks::<WIDE>().0[..k]);
+    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
+    for (l, (b, c)) in panels.enumerate() {
+        let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
+        add_row(&mut sums, x, b);
+        add_row(&mut others, x, c);
+    }
+    finish(&sums, scale, tile);
+    finish(&others, scale, other);
 }
 
 #[inline(always)]
