@@ -269,16 +269,17 @@ impl Machine {
                 .and_then(|at| u32::try_from(at).ok())
                 .unwrap_or(NONE)
         };
-        let translated: Vec<u32> = relation.dictionaries[place].iter().map(ordinal).collect();
-        let column = &relation.columns[place];
-        // Rows that are all tuples, whose constants are all that the index may be, have the column as it stands.
-        let same = draft.tuples.len() == relation.len && translated.iter().zip(0..).all(|(a, b)| *a == b);
-        let values = match same {
-            true => Arc::clone(column),
-            false => {
-                let value = |tuple: &u32| translated[column[*tuple as usize] as usize];
-                Arc::new(draft.tuples.iter().map(value).collect())
-            }
+        let (dictionary, column) = (&relation.dictionaries[place], &relation.columns[place]);
+        let values = if draft.tuples.len() < dictionary.len() {
+            // Of one level, or step, as many as it has.
+            let value = |tuple: &u32| ordinal(&dictionary[column[*tuple as usize] as usize]);
+            Arc::new(draft.tuples.iter().map(value).collect())
+        } else {
+            let translated: Vec<u32> = dictionary.iter().map(ordinal).collect();
+            // Rows that are all tuples, whose constants are all that the index may be, have the column as it stands.
+            let same = draft.tuples.len() == relation.len && translated.iter().zip(0..).all(|(a, b)| *a == b);
+            let value = |tuple: &u32| translated[column[*tuple as usize] as usize];
+            if same { Arc::clone(column) } else { Arc::new(draft.tuples.iter().map(value).collect()) }
         };
         match draft.column(index).cloned() {
             Some(bound) => draft.filter(|row| bound[row] == values[row]),
@@ -454,7 +455,7 @@ impl Machine {
             let positions = Arc::clone(positions);
             return Ok(block.placed(&dims, &shape, &positions));
         }
-        let index = table.by(&in_rows);
+        let index = self.indexed.index(table, &in_rows);
         let dense = volume(&sizes);
         let mut positions = vec![NONE; volume(&shape)];
         for (to, group) in rows.find_in(&index, &in_rows).into_iter().enumerate() {
@@ -476,7 +477,7 @@ impl Machine {
         if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
             return Arc::clone(column);
         }
-        let index = table.by(indices);
+        let index = self.indexed.index(table, indices);
         let groups = rows.find_in(&index, indices).into_iter();
         let first = |group: u32| index.rows(group).first().copied().unwrap_or(NONE);
         let found = Arc::new(groups.map(first).collect::<Vec<u32>>());

@@ -38,14 +38,18 @@ pub(crate) struct Tag {
     pub(crate) met: Column,
 }
 
-/// The last tables that were looked up, by which indices: rounds join a few rows to the same ones again and again.
+/// The tables that were looked up last, by which indices: rounds join a few rows to the same ones again and again, and
+/// every level of a recursion to the same dozen.
 #[derive(Debug, Default)]
 pub(crate) struct Indexed {
+    /// The last one is the latest.
     known: Vec<(Weak<Rows>, Vec<IndexId>, Arc<Index>)>,
 }
 
-/// So many.
+/// So many, whatever their size; and how many while they have no more rows together than these.
 const INDEXED: usize = 8;
+const MOST: usize = 64;
+const ROWS: usize = 1 << 22;
 /// Of fewer rows an index is made anew.
 const LARGE: usize = 64;
 
@@ -56,14 +60,16 @@ impl Indexed {
             return Arc::new(table.by(indices));
         }
         self.known.retain(|(of, ..)| of.strong_count() > 0);
-        let same = |(of, by, _): &&(Weak<Rows>, Vec<IndexId>, Arc<Index>)| {
+        let same = |(of, by, _): &(Weak<Rows>, Vec<IndexId>, Arc<Index>)| {
             std::ptr::eq(of.as_ptr(), Arc::as_ptr(table)) && by == indices
         };
-        if let Some((.., index)) = self.known.iter().find(same) {
-            return Arc::clone(index);
-        }
-        let index = Arc::new(table.by(indices));
-        if self.known.len() >= INDEXED {
+        let index = match self.known.iter().position(same) {
+            Some(at) => self.known.remove(at).2,
+            None => Arc::new(table.by(indices)),
+        };
+        let rows = |(of, ..): &(Weak<Rows>, Vec<IndexId>, Arc<Index>)| of.upgrade().map_or(0, |of| of.len);
+        let all: usize = table.len + self.known.iter().map(rows).sum::<usize>();
+        if self.known.len() >= if all > ROWS { INDEXED } else { MOST } {
             self.known.remove(0);
         }
         self.known.push((Arc::downgrade(table), indices.to_vec(), Arc::clone(&index)));
