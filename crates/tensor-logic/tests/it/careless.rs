@@ -287,6 +287,25 @@ fn programs_are_refused_where_they_are_wrong() {
     }
 }
 
+/// A device has no end; a pipe has one, and is read.
+#[cfg(unix)]
+#[test]
+fn a_program_has_an_end() {
+    let folder = folder(&[("p.tl", b"N = 2\nN?\n")]);
+    let (code, _, objected) = tl(folder.path(), &["run", "/dev/zero"]);
+    assert_eq!(code, Some(2), "{objected}");
+    assert!(objected.contains("longer than 256 MiB"), "{objected}");
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, "N = 2\nN?\n")
+    });
+    let (code, said, objected) = tl(folder.path(), &["run", &pipe.to_string_lossy()]);
+    assert_eq!((code, said.as_str()), (Some(0), "N?\n  2.0\n"), "{objected}");
+    writer.join().unwrap().unwrap();
+}
+
 #[test]
 fn what_nothing_leads_to_is_underivable() {
     let program = "Parent(Ann, Bob)\nF(1) = 2\nk : 3\nG(k) += F(k)\nAnc(x, y) <- Parent(x, y)\n0.5 :: Rain(Mon)\nWet(x) <- Rain(x)\n\

@@ -22,6 +22,9 @@ pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Erro
     clap::Error::raw(kind, format!("{message}\n")).into()
 }
 
+/// So many bytes of a program are read: a device would not end.
+const LONGEST: u64 = 1 << 28;
+
 /// The file of a program.
 #[derive(Debug, Args)]
 pub(crate) struct File {
@@ -38,13 +41,19 @@ impl File {
     /// Reads the program.
     pub(crate) fn read(&self) -> anyhow::Result<Source> {
         let mut bytes = Vec::new();
+        let cannot = |what: &str| {
+            let message = format!("cannot read {}: {what}", self.file.display());
+            usage(clap::error::ErrorKind::Io, &message)
+        };
         if self.is_standard_input() {
-            std::io::stdin().read_to_end(&mut bytes)?;
+            std::io::stdin().take(LONGEST + 1).read_to_end(&mut bytes)?;
         } else {
-            bytes = std::fs::read(&self.file).map_err(|error| {
-                let message = format!("cannot read {}: {error}", self.file.display());
-                usage(clap::error::ErrorKind::Io, &message)
-            })?;
+            // Not asked for its length: it may be a pipe.
+            let read = |file: std::fs::File| file.take(LONGEST + 1).read_to_end(&mut bytes);
+            std::fs::File::open(&self.file).and_then(read).map_err(|error| cannot(&error.to_string()))?;
+        }
+        if bytes.len() as u64 > LONGEST {
+            return Err(cannot("it is longer than 256 MiB; a program reads data from files"));
         }
         Ok(Source::new(self.file.display().to_string(), &bytes))
     }
