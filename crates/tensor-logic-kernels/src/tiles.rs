@@ -2,8 +2,8 @@
 //!
 //! The general kernels pack what they read at every call, which for a few rows costs as much as the product. Here the
 //! right factor stands in panels of as many columns as two registers hold (one of 512 bits; then two panels are done at
-//! once), and a tile of six rows of the result stays in registers from the first summand to the last. Each entry is one chain of fused multiply-adds in the order of the sum,
-//! as in the general kernels.
+//! once), and a tile of six rows of the result stays in registers from the first summand to the last. Each entry is one chain
+//! of fused multiply-adds in the order of the sum, as in the general kernels.
 
 use training::kernels::{Kernel, instruction_set, vectorised};
 
@@ -223,18 +223,15 @@ fn one_or_two<T: Number, const WIDE: usize, const HIGH: usize>(
     k: usize,
     panels: &[T],
     scale: T,
-    [tile, other]: &mut [[[T; WIDE]; HIGH]; 2],
+    tiles: &mut [[[T; WIDE]; HIGH]; 2],
 ) {
     let (panel, beside) = panels.split_at(k * WIDE);
+    let (one, two) = ([panel], [panel, beside]);
     match (stands, beside.is_empty()) {
-        (Stands::ByRows(step), true) => by_rows(k, &a[from * step..], step, panel, scale, tile),
-        (Stands::ByColumns(step), true) => by_columns(k, &a[from..], step, panel, scale, tile),
-        (Stands::ByRows(step), false) => {
-            two_by_rows(k, &a[from * step..], step, (panel, beside), scale, (tile, other));
-        }
-        (Stands::ByColumns(step), false) => {
-            two_by_columns(k, &a[from..], step, (panel, beside), scale, (tile, other));
-        }
+        (Stands::ByRows(step), true) => by_rows(k, &a[from * step..], step, one, scale, tiles),
+        (Stands::ByRows(step), false) => by_rows(k, &a[from * step..], step, two, scale, tiles),
+        (Stands::ByColumns(step), true) => by_columns(k, &a[from..], step, one, scale, tiles),
+        (Stands::ByColumns(step), false) => by_columns(k, &a[from..], step, two, scale, tiles),
     }
 }
 
@@ -255,10 +252,10 @@ fn few<T: Number, const WIDE: usize, const HIGH: usize>(
     while done < m {
         // The last tile begins where it still has all its rows.
         let from = done.min(m - HIGH);
-        for (panel, tile) in b.chunks_exact(k * WIDE).zip(&mut tiles) {
+        for (panel, tile) in b.chunks_exact(k * WIDE).zip(tiles.chunks_exact_mut(1)) {
             match stands {
-                Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panel, scale, tile),
-                Stands::ByColumns(step) => by_columns(k, &a[from..], step, panel, scale, tile),
+                Stands::ByRows(step) => by_rows(k, &a[from * step..], step, [panel], scale, tile),
+                Stands::ByColumns(step) => by_columns(k, &a[from..], step, [panel], scale, tile),
             }
         }
         for row in done - from..HIGH {
@@ -286,99 +283,70 @@ fn end<T: Number>(slots: &mut [T], tile: &[T]) {
 // at its end, with a multiplication in between, and from there to where it belongs. Written at once it takes half again
 // as long (91 against 55 GFLOP/s on a Zen 3, in 32 bits).
 
+// Sums of two panels are two arrays: one of twice the width is more than the compiler keeps in registers, and so are sums
+// that a closure adds to.
+
 #[inline(always)]
-fn by_rows<T: Number, const WIDE: usize, const HIGH: usize>(
+fn by_rows<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
     k: usize,
     a: &[T],
     step: usize,
-    panel: &[T],
+    panels: [&[T]; PANELS],
     scale: T,
-    tile: &mut [[T; WIDE]; HIGH],
+    tiles: &mut [[[T; WIDE]; HIGH]],
 ) {
     let row = |nth: usize| a[nth * step..][..k].iter();
-    let panel = panel.as_chunks::<WIDE>().0[..k].iter();
-    let mut sums = [[T::ZERO; WIDE]; HIGH];
+    let panel = |nth: usize| panels[nth].as_chunks::<WIDE>().0[..k].iter();
+    let panels = panel(0).zip(panel(PANELS - 1));
+    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
     // Iterators side by side ask once how long they are, not at every number.
     if HIGH == TALL {
         let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
-        for (b, (((((x0, x1), x2), x3), x4), x5)) in panel.zip(rows) {
-            add_row(&mut sums, &[*x0, *x1, *x2, *x3, *x4, *x5], b);
-        }
-    } else {
-        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3));
-        for (b, (((x0, x1), x2), x3)) in panel.zip(rows) {
-            add_row(&mut sums, &[*x0, *x1, *x2, *x3], b);
-        }
-    }
-    finish(&sums, scale, tile);
-}
-
-#[inline(always)]
-fn by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
-    k: usize,
-    a: &[T],
-    step: usize,
-    panel: &[T],
-    scale: T,
-    tile: &mut [[T; WIDE]; HIGH],
-) {
-    let mut sums = [[T::ZERO; WIDE]; HIGH];
-    for (l, b) in panel.as_chunks::<WIDE>().0[..k].iter().enumerate() {
-        let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
-        add_row(&mut sums, x, b);
-    }
-    finish(&sums, scale, tile);
-}
-
-// Sums of two panels are two arrays: one of twice the width is more than the compiler keeps in registers.
-
-#[inline(always)]
-fn two_by_rows<T: Number, const WIDE: usize, const HIGH: usize>(
-    k: usize,
-    a: &[T],
-    step: usize,
-    (panel, beside): (&[T], &[T]),
-    scale: T,
-    (tile, other): (&mut [[T; WIDE]; HIGH], &mut [[T; WIDE]; HIGH]),
-) {
-    let row = |nth: usize| a[nth * step..][..k].iter();
-    let panels = panel.as_chunks::<WIDE>().0[..k].iter().zip(&beside.as_chunks::<WIDE>().0[..k]);
-    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
-    if HIGH == TALL {
-        let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
         for ((b, c), (((((x0, x1), x2), x3), x4), x5)) in panels.zip(rows) {
-            add_row(&mut sums, &[*x0, *x1, *x2, *x3, *x4, *x5], b);
-            add_row(&mut others, &[*x0, *x1, *x2, *x3, *x4, *x5], c);
+            let x = [*x0, *x1, *x2, *x3, *x4, *x5];
+            add_row(&mut sums, &x, b);
+            if PANELS == 2 {
+                add_row(&mut others, &x, c);
+            }
         }
     } else {
         let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3));
         for ((b, c), (((x0, x1), x2), x3)) in panels.zip(rows) {
-            add_row(&mut sums, &[*x0, *x1, *x2, *x3], b);
-            add_row(&mut others, &[*x0, *x1, *x2, *x3], c);
+            let x = [*x0, *x1, *x2, *x3];
+            add_row(&mut sums, &x, b);
+            if PANELS == 2 {
+                add_row(&mut others, &x, c);
+            }
         }
     }
-    finish(&sums, scale, tile);
-    finish(&others, scale, other);
+    finish(&sums, scale, &mut tiles[0]);
+    if PANELS == 2 {
+        finish(&others, scale, &mut tiles[1]);
+    }
 }
 
 #[inline(always)]
-fn two_by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
+fn by_columns<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
     k: usize,
     a: &[T],
     step: usize,
-    (panel, beside): (&[T], &[T]),
+    panels: [&[T]; PANELS],
     scale: T,
-    (tile, other): (&mut [[T; WIDE]; HIGH], &mut [[T; WIDE]; HIGH]),
+    tiles: &mut [[[T; WIDE]; HIGH]],
 ) {
-    let panels = panel.as_chunks::<WIDE>().0[..k].iter().zip(&beside.as_chunks::<WIDE>().0[..k]);
+    let panel = |nth: usize| panels[nth].as_chunks::<WIDE>().0[..k].iter();
     let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
-    for (l, (b, c)) in panels.enumerate() {
+    for (l, (b, c)) in panel(0).zip(panel(PANELS - 1)).enumerate() {
         let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
         add_row(&mut sums, x, b);
-        add_row(&mut others, x, c);
+        if PANELS == 2 {
+            add_row(&mut others, x, c);
+        }
     }
-    finish(&sums, scale, tile);
-    finish(&others, scale, other);
+    finish(&sums, scale, &mut tiles[0]);
+    if PANELS == 2 {
+        finish(&others, scale, &mut tiles[1]);
+    }
 }
 
 #[inline(always)]

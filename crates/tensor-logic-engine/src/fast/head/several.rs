@@ -11,7 +11,7 @@ use crate::fast::store::machine::{Context, Machine, Storage};
 use crate::fast::store::plan::{Key, Thing};
 use crate::fast::store::relation::{Relation, Union};
 use crate::fast::values::scope::Folded;
-use crate::kernels::{Binary, volume};
+use crate::kernels::{Array, Binary, volume};
 use crate::program::{Class, Combine, Component, Equation, Operation, Role, Style, TensorId};
 use crate::room::{is_by_support, may_be_by_support};
 
@@ -21,6 +21,7 @@ pub(crate) struct Part {
     folded: Folded,
     context: Context,
     listed: Relation,
+    values: Array,
 }
 
 impl Machine {
@@ -53,9 +54,11 @@ impl Machine {
         mut parts: Vec<Part>,
     ) -> Result<Accumulator> {
         let tensor = equation.tensor;
-        if let Some(listed) = self.alone(equation, &folded, context)? {
+        let listed = self.alone(equation, &folded, context)?;
+        let values = listed.as_ref().and_then(Relation::array);
+        if let (Some(listed), Some(values)) = (listed, values) {
             let (equation, context) = (equation.clone(), context.clone());
-            parts.push(Part { equation, folded, context, listed });
+            parts.push(Part { equation, folded, context, listed, values });
             let all = volume(&self.program.tensor(tensor).sizes());
             let few = is_by_support(all, parts.iter().map(|part| part.listed.len).sum());
             if few || self.storage == Storage::Sparse {
@@ -81,10 +84,6 @@ impl Machine {
     /// What was kept aside, as one relation.
     pub(in crate::fast) fn united(&mut self, id: TensorId, accumulator: Accumulator) -> Accumulator {
         let Accumulator::Several(parts) = accumulator else { return accumulator };
-        let add = |sum: Option<Block>, block: Block| match sum {
-            Some(sum) => Some(binary(sum, block, Binary::Add)),
-            None => Some(block),
-        };
         let number = parts.first().map_or(0, |part| part.equation.node.number());
         let tuples: Vec<u64> = parts.iter().map(|part| part.listed.tuples).collect();
         let key = Key { place: (number, 10), rows: 0, fixed: Vec::new() };
@@ -98,15 +97,15 @@ impl Machine {
             self.memory.keep(key, Vec::new(), Thing::Union(tuples, union.clone()));
             union
         });
-        let blocks = parts.iter().zip(&union.groups).filter_map(|(part, groups)| {
-            let block = Block::whole(vec![Dim::ROWS], vec![part.listed.len], part.listed.array()?);
-            Some(match groups {
+        let blocks = parts.into_iter().zip(&union.groups).map(|(part, groups)| {
+            let block = Block::whole(vec![Dim::ROWS], vec![part.listed.len], part.values);
+            match groups {
                 None => block,
                 // What a term says nothing of is an empty sum.
                 Some(groups) => reduce_rows(block, groups, Operation::Sum),
-            })
+            }
         });
-        match blocks.fold(None, add) {
+        match blocks.reduce(|sum, block| binary(sum, block, Binary::Add)) {
             Some(sum) => Accumulator::Ready(union.relation.valued(sum.array())),
             None => Accumulator::Ready(union.relation),
         }
