@@ -86,7 +86,7 @@ impl Machine {
         let Accumulator::Several(parts) = accumulator else { return accumulator };
         let number = parts.first().map_or(0, |part| part.equation.node.number());
         let tuples: Vec<u64> = parts.iter().map(|part| part.listed.tuples).collect();
-        let key = Key { place: (number, 10), rows: 0, fixed: Vec::new() };
+        let key = Key { place: (number, 21), rows: 0, fixed: Vec::new() };
         let known = match self.recall(&key) {
             Some(Thing::Union(of, union)) if *of == tuples => Some(union.clone()),
             _ => None,
