@@ -71,6 +71,8 @@ pub trait Number:
     fn numbers_of(buffer: Buffer) -> Option<Arc<Vec<Self>>>;
     /// The arrays of this type that are free.
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<Self>>>;
+    /// The room for numbers of this type.
+    fn room(pool: &Pool) -> &Mutex<Room<Self>>;
 }
 
 impl Number for f64 {
@@ -121,6 +123,9 @@ impl Number for f64 {
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f64>>> {
         &pool.double
+    }
+    fn room(pool: &Pool) -> &Mutex<Room<f64>> {
+        &pool.room_of_doubles
     }
 }
 
@@ -173,6 +178,9 @@ impl Number for f32 {
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f32>>> {
         &pool.single
+    }
+    fn room(pool: &Pool) -> &Mutex<Room<f32>> {
+        &pool.room_of_singles
     }
 }
 
@@ -277,6 +285,8 @@ impl Buffer {
 pub struct Pool {
     double: Mutex<Vec<Vec<f64>>>,
     single: Mutex<Vec<Vec<f32>>>,
+    room_of_doubles: Mutex<Room<f64>>,
+    room_of_singles: Mutex<Room<f32>>,
     /// About how many bytes are in use of what was taken, and the most that ever were.
     used: AtomicUsize,
     most: AtomicUsize,
@@ -361,9 +371,48 @@ impl Pool {
         free.push(array);
     }
 
+    /// The room for small results, for who gives it back with [`Pool::keep`].
+    pub(super) fn room<T: Number>(&self) -> Room<T> {
+        T::room(self).lock().map(|mut room| std::mem::take(&mut *room)).unwrap_or_default()
+    }
+
+    /// Keeps the room for small results for the next one who asks.
+    pub(super) fn keep<T: Number>(&self, room: Room<T>) {
+        if let Ok(mut kept) = T::room(self).lock() {
+            *kept = room;
+        }
+    }
+
     /// So many bytes of what was taken do not come back.
     pub fn lost(&self, bytes: usize) {
         let _ = self.used.fetch_update(Relaxed, Relaxed, |used| Some(used.saturating_sub(bytes)));
+    }
+}
+
+/// Room for results that live shortly: what was let go of last is taken first, for it is still in a cache.
+#[derive(Debug, Default)]
+pub struct Room<T> {
+    /// By the logarithm of their length.
+    free: [Vec<Vec<T>>; KEPT.ilog2() as usize + 1],
+}
+
+impl<T: Number> Room<T> {
+    /// Room for so many numbers or more.
+    pub(super) fn take(&mut self, len: usize, pool: &Pool) -> Vec<T> {
+        let size = len.next_power_of_two();
+        match self.free.get_mut(size.ilog2() as usize) {
+            Some(free) => free.pop().unwrap_or_else(|| vec![T::ZERO; size]),
+            None => pool.take(len),
+        }
+    }
+
+    /// Gives it back.
+    pub(super) fn give(&mut self, numbers: Vec<T>, pool: &Pool) {
+        // What was taken elsewhere has some other length.
+        match self.free.get_mut(numbers.len().checked_ilog2().unwrap_or(0) as usize) {
+            Some(free) if numbers.len().is_power_of_two() => free.push(numbers),
+            _ => pool.give(numbers),
+        }
     }
 }
 

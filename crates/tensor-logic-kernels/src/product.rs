@@ -11,7 +11,7 @@ use super::code::Unsigned;
 use super::number::{Buffer, Number, Pool, volume};
 use super::space::{Run, Scratch, TILE, buffers};
 use super::threads::shared;
-use super::tiles::{self, SUMS, Stands, TALL, packed_len};
+use super::tiles::{self, Right, SUMS, Stands, TALL, packed_len};
 
 /// Matrices in an array: steps from one to the next along each dimension of the batch, from row to
 /// row and from column to column. One of the last two is 1.
@@ -70,6 +70,8 @@ const PACKED: usize = 1 << 11;
 const HELD: usize = 1 << 16;
 const STRIP: usize = 1 << 16;
 const LEAST: usize = 256;
+/// Products of so many rows and columns at most are done without packing where they are long sums.
+const MOST: usize = 16;
 /// So many entries of the left factor are one task of tiles.
 const TASK: usize = 1 << 15;
 
@@ -218,12 +220,16 @@ impl Product {
                 let at = if packed.len() == one { 0 } else { at };
                 at * one..(at + 1) * one
             };
+            let (left, right) = (&x[self.a.offset + a..], &y[self.b.offset + b..]);
             if rows * sum * n <= SMALL {
-                self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
+                self.plain(left, right, (rows, sum), out);
             } else if let (true, Some(packed)) = (self.is_thin(rows, sum) && sum == k, packed) {
-                self.by_tiles(&packed[of(packed)], &x[self.a.offset + a..], (rows, sum), out);
+                self.by_tiles(Right::Packed(&packed[of(packed)]), left, (rows, sum), out);
             } else if self.is_thin(rows, sum) {
-                self.thin(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
+                self.thin(left, right, (rows, sum), out);
+            } else if self.is_long(rows, sum) {
+                let (a, b) = ((left, self.a.column), (right, self.b.row));
+                tiles::Long { a, b, sizes: (rows, sum, n), scale: T::of(self.scale), out }.multiply();
             } else {
                 let (a, b) = (self.a.at(x, a, rows, sum), self.b.at(y, b, sum, n));
                 product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, parallel);
@@ -345,7 +351,16 @@ impl Product {
             && instruction_set() != "plain"
     }
 
+    /// Whether it has so few results, which are so long sums, that to pack what is read takes longer than to multiply it.
+    fn is_long(&self, rows: usize, sum: usize) -> bool {
+        let stand = (self.a.row == 1 || rows == 1) && (self.b.column == 1 || self.n == 1);
+        stand && (2..=MOST).contains(&rows) && (2..=MOST).contains(&self.n) && sum > *SUMS.end()
+    }
+
     fn thin<T: Number>(&self, x: &[T], y: &[T], sizes: (usize, usize), out: &mut [T]) {
+        if self.b.column == 1 && tiles::are_panels::<T>(self.n) {
+            return self.by_tiles(Right::ByRows(y, self.b.row), x, sizes, out);
+        }
         // To clear what is not used takes as long as a small product.
         if packed_len::<T>(sizes.1, self.n) <= TILE {
             let mut scratch = Scratch::<T>::new();
@@ -367,28 +382,49 @@ impl Product {
     ) {
         let packed = &mut packed[..packed_len::<T>(sum, self.n)];
         tiles::pack(y, (self.b.row, self.b.column), (sum, self.n), packed);
-        self.by_tiles(packed, x, (rows, sum), out);
+        self.by_tiles(Right::Packed(packed), x, (rows, sum), out);
     }
 
-    fn by_tiles<T: Number>(&self, packed: &[T], x: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
+    fn by_tiles<T: Number>(&self, b: Right<'_, T>, x: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
         let stands = match self.a.column {
             1 => Stands::ByRows(self.a.row),
             column => Stands::ByColumns(column),
         };
         let (sizes, scale) = ((rows, sum, self.n), T::of(self.scale));
-        tiles::Strip { a: x, stands, b: packed, sizes, scale, adds: false, out }.multiply();
+        tiles::Strip { a: x, stands, b, sizes, scale, adds: false, out }.multiply();
     }
 
-    fn plain<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
+    fn plain<T: Number>(&self, x: &[T], y: &[T], sizes: (usize, usize), out: &mut [T]) {
+        match self.n {
+            1 => self.plain_of::<T, 1>(x, y, sizes, out),
+            2 => self.plain_of::<T, 2>(x, y, sizes, out),
+            3 => self.plain_of::<T, 3>(x, y, sizes, out),
+            _ => self.plain_of::<T, 4>(x, y, sizes, out),
+        }
+    }
+
+    /// So many columns at a time, whose sums stand in registers.
+    fn plain_of<T: Number, const WIDE: usize>(
+        &self,
+        x: &[T],
+        y: &[T],
+        (rows, sum): (usize, usize),
+        out: &mut [T],
+    ) {
         let scale = T::of(self.scale);
         for (i, out) in out.chunks_exact_mut(self.n).enumerate().take(rows) {
-            out.fill(T::ZERO);
-            for l in 0..sum {
-                let a = scale * x[i * self.a.row + l * self.a.column];
-                let row = &y[l * self.b.row..];
-                for (j, slot) in out.iter_mut().enumerate() {
-                    *slot += a * row[j * self.b.column];
+            for (nth, out) in out.chunks_mut(WIDE).enumerate() {
+                let mut sums = [T::ZERO; WIDE];
+                for l in 0..sum {
+                    let a = scale * x[i * self.a.row + l * self.a.column];
+                    let row = &y[l * self.b.row + nth * WIDE * self.b.column..];
+                    if out.len() == WIDE {
+                        (0..WIDE).for_each(|j| sums[j] += a * row[j * self.b.column]);
+                    } else {
+                        (0..out.len()).for_each(|j| sums[j] += a * row[j * self.b.column]);
+                    }
                 }
+                out.copy_from_slice(&sums[..out.len()]);
             }
         }
     }

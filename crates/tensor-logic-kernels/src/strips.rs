@@ -19,7 +19,7 @@ use super::point::Point;
 use super::product::{Matrices, Product, own};
 use super::schedule::{Group, Kind, Member, Node, Slots, Way, place, rows_of_strip};
 use super::space::{Few, Source, Space, TILE};
-use super::tiles::{self, SUMS, Stands, TALL};
+use super::tiles::{self, Right, SUMS, Stands, TALL};
 use super::values::Each;
 
 /// What a member needs at every strip.
@@ -382,6 +382,7 @@ impl<T: Number> Factors<'_, '_, T> {
             && rows >= TALL
         {
             let b = &packed[position * apart..][..tiles::packed_len::<T>(k, n)];
+            let b = Right::Packed(b);
             tiles::Strip { a: values, stands, b, sizes: (rows, k, n), scale, adds: false, out: to }
                 .multiply();
         } else {
@@ -411,8 +412,16 @@ impl<T: Number> Factors<'_, '_, T> {
             };
             let packed = &mut self.panels[..tiles::packed_len::<T>(rows, n)];
             tiles::pack(right, steps, (rows, n), packed);
-            tiles::Strip { a: values, stands, b: packed, sizes: (m, rows, n), scale, adds, out: to }
-                .multiply();
+            tiles::Strip {
+                a: values,
+                stands,
+                b: Right::Packed(packed),
+                sizes: (m, rows, n),
+                scale,
+                adds,
+                out: to,
+            }
+            .multiply();
         } else {
             let left = match self.left {
                 Factor::Strip(values, width) => Mat::strided(&values[a.offset..], rows, m, width).t(),

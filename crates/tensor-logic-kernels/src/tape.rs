@@ -5,12 +5,13 @@
 //! operations on equal arrays, which are done once, and the room for results that only other operations read.
 
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::array::{Array, Known};
-use super::number::{Buffer, Number, Pool, Precision};
+use super::number::{Buffer, Number, Pool, Precision, Room};
 use super::point::Point;
 use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
@@ -21,8 +22,6 @@ use super::threads::together;
 const KEPT: usize = 1 << 18;
 /// What has so many entries or more stays an operation of its own: it may be one of a group that strips go through.
 const FUSED: usize = 1 << 14;
-/// Room for a result is kept from one time to the next if it has so many entries at most.
-const ROOM: usize = 1 << 12;
 
 /// So much elementwise work is looked for in other such work.
 const POINTS: usize = 64;
@@ -48,15 +47,16 @@ pub enum Origin {
 }
 
 /// Operations in the order in which they are done.
+///
+/// What a run looks at stands one behind the other: where many tapes are run in turn, none of it is in a cache.
 #[derive(Debug)]
 pub struct Tape {
-    operations: Vec<(Recorded, Vec<From>)>,
-    /// Which of them read and write numbers wherever these stand.
-    free: Vec<bool>,
-    /// Room for their results.
-    doubles: Vec<Vec<f64>>,
-    singles: Vec<Vec<f32>>,
+    operations: Vec<Step>,
+    /// What the operations read, those of each one behind the other.
+    sources: Vec<From>,
     parts: Vec<Part>,
+    /// The operations whose results nobody reads behind a part, those of each part one behind the other.
+    done_with: Vec<usize>,
     /// Where the arrays are that were asked for.
     asked: Vec<From>,
     /// The number of results of all operations.
@@ -64,11 +64,23 @@ pub struct Tape {
     nothing: Array,
 }
 
+/// An operation.
+#[derive(Debug)]
+struct Step {
+    recorded: Recorded,
+    /// What it reads.
+    sources: Range<usize>,
+    /// Whether it reads and writes numbers wherever these stand.
+    is_free: bool,
+    /// Whether none but such operations read what it makes.
+    is_passed_on: bool,
+}
+
 /// What is done at a time, and the operations whose results nobody reads behind it.
 #[derive(Debug)]
 struct Part {
     work: Work,
-    free: Vec<usize>,
+    done_with: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -114,36 +126,50 @@ impl Tape {
         };
         let nothing = Array::truths(Vec::new());
         let mut operations = Vec::with_capacity(nodes.len());
+        let mut sources = Vec::new();
         for node in &nodes {
             let mut recorded = Recorded::of(&node.array)?;
-            let mut sources = Vec::new();
-            recorded.visit(&mut |array, _| sources.push(from(&std::mem::replace(array, nothing.clone()))));
-            operations.push((recorded, sources.into_iter().collect::<Option<Vec<From>>>()?));
+            let (first, mut known) = (sources.len(), true);
+            recorded.visit(&mut |array, _| match from(&std::mem::replace(array, nothing.clone())) {
+                Some(from) => sources.push(from),
+                None => known = false,
+            });
+            let is_free = recorded.is_free();
+            let step = Step { recorded, sources: first..sources.len(), is_free, is_passed_on: true };
+            operations.push(Some(step).filter(|_| known)?);
         }
         let asked = arrays.iter().map(|(array, _)| from(array)).collect::<Option<Vec<From>>>()?;
         let entries = nodes.iter().map(|node| node.array.len()).sum();
         let mut parts: Vec<Part> = units.into_iter().map(Part::of).collect();
-        // Behind the last reader of a result its memory is free.
-        let mut wanted = vec![false; operations.len()];
         let made = |from: &From| match from {
             From::Made(at) => Some(*at),
             From::Given(_) | From::Fixed(..) => None,
         };
-        asked.iter().filter_map(made).for_each(|at| wanted[at] = true);
-        for part in parts.iter_mut().rev() {
-            let own: Vec<usize> = part.work.operations().to_vec();
-            for own in own {
-                let read = operations[own].1.iter().filter_map(made);
-                for at in std::iter::once(own).chain(read) {
-                    if !std::mem::replace(&mut wanted[at], true) {
-                        part.free.push(at);
-                    }
+        asked.iter().filter_map(made).for_each(|at| operations[at].is_passed_on = false);
+        for part in &parts {
+            let alone = matches!(part.work, Work::One(_));
+            for own in part.work.operations() {
+                if !(alone && operations[*own].is_free) {
+                    let read = sources[operations[*own].sources.clone()].iter().filter_map(made);
+                    read.for_each(|at| operations[at].is_passed_on = false);
                 }
             }
         }
-        let free = operations.iter().map(|(recorded, _)| recorded.is_free()).collect();
-        let (doubles, singles) = (vec![Vec::new(); operations.len()], vec![Vec::new(); operations.len()]);
-        Some(Tape { operations, free, doubles, singles, parts, asked, entries, nothing })
+        // Behind the last reader of a result its memory is free.
+        let mut wanted = vec![false; operations.len()];
+        asked.iter().filter_map(made).for_each(|at| wanted[at] = true);
+        let mut done_with = Vec::new();
+        for part in parts.iter_mut().rev() {
+            let first = done_with.len();
+            for own in part.work.operations() {
+                let read = sources[operations[*own].sources.clone()].iter().filter_map(made);
+                done_with.extend(
+                    std::iter::once(*own).chain(read).filter(|at| !std::mem::replace(&mut wanted[*at], true)),
+                );
+            }
+            part.done_with = first..done_with.len();
+        }
+        Some(Tape { operations, sources, parts, done_with, asked, entries, nothing })
     }
 
     /// How many operations there are.
@@ -166,31 +192,20 @@ impl Tape {
         pool: &Arc<Pool>,
     ) -> Vec<Array> {
         match precision {
-            Precision::Double => {
-                let mut room = std::mem::take(&mut self.doubles);
-                let results = self.run_in(&mut room, &given, precision, pool);
-                self.doubles = room;
-                results
-            }
-            Precision::Single => {
-                let mut room = std::mem::take(&mut self.singles);
-                let results = self.run_in(&mut room, &given, precision, pool);
-                self.singles = room;
-                results
-            }
+            Precision::Double => self.run_in::<f64>(&given, precision, pool),
+            Precision::Single => self.run_in::<f32>(&given, precision, pool),
         }
     }
 
     fn run_in<T: Number>(
         &mut self,
-        room: &mut [Vec<T>],
         given: &[(Array, Option<Buffer>)],
         precision: Precision,
         pool: &Arc<Pool>,
     ) -> Vec<Array> {
-        let Tape { operations, free, parts, asked, entries, nothing, .. } = self;
-        let made = operations.iter().map(|_| Made::Nothing).collect();
-        let mut at_work = AtWork { made, given, room, pool };
+        let Tape { operations, sources, parts, done_with, asked, entries, nothing } = self;
+        let made = operations.iter().map(|_| Made::<T>::Nothing).collect();
+        let mut at_work = AtWork { made, given, room: pool.room(), pool };
         let stopped = pool.stopped();
         together(parts.len(), *entries, || {
             for part in parts.iter() {
@@ -199,9 +214,10 @@ impl Tape {
                 }
                 match &part.work {
                     Work::One(at) => {
-                        let (recorded, sources) = &mut operations[*at];
-                        if !(free[*at] && at_work.does(*at, recorded, sources)) {
-                            let buffer = at_work.done(recorded, sources, precision, nothing);
+                        let step = &mut operations[*at];
+                        let sources = &sources[step.sources.clone()];
+                        if !(step.is_free && at_work.does(*at, step, sources)) {
+                            let buffer = at_work.done(&mut step.recorded, sources, precision, nothing);
                             let array = Array::pooled(buffer.clone(), pool);
                             at_work.made[*at] = Made::Array(Some(buffer), array);
                         }
@@ -210,9 +226,10 @@ impl Tape {
                         let nodes: Vec<Node> = own
                             .iter()
                             .map(|at| {
-                                let (recorded, sources) = &operations[*at];
+                                let step = &operations[*at];
+                                let sources = &sources[step.sources.clone()];
                                 let sources = sources.iter().map(|from| at_work.array(from, nothing));
-                                Node::alone(recorded.waiting(sources))
+                                Node::alone(step.recorded.waiting(sources))
                             })
                             .collect();
                         strips::run::<T>(&nodes, group, pool);
@@ -222,10 +239,12 @@ impl Tape {
                         }
                     }
                 }
-                part.free.iter().for_each(|at| at_work.free(*at));
+                done_with[part.done_with.clone()].iter().for_each(|at| at_work.free(*at));
             }
         });
-        asked.iter().map(|from| at_work.array(from, nothing)).collect()
+        let results = asked.iter().map(|from| at_work.array(from, nothing)).collect();
+        pool.keep(at_work.room);
+        results
     }
 }
 
@@ -233,8 +252,8 @@ impl Tape {
 enum Made<T> {
     /// Nothing yet, or nobody reads it any more.
     Nothing,
-    /// Numbers in the room for them.
-    Numbers(Vec<T>),
+    /// So many numbers at the beginning of their room.
+    Numbers(Vec<T>, usize),
     /// An array behind its numbers, where they are there: these are let go of first, so that its memory is free.
     Array(Option<Buffer>, Array),
 }
@@ -243,20 +262,20 @@ enum Made<T> {
 struct AtWork<'a, T> {
     made: Vec<Made<T>>,
     given: &'a [(Array, Option<Buffer>)],
-    room: &'a mut [Vec<T>],
+    room: Room<T>,
     pool: &'a Arc<Pool>,
 }
 
 impl<T: Number> AtWork<'_, T> {
     /// Does an operation in the room for its results, if all that it reads are numbers of the type that is computed with.
-    fn does(&mut self, at: usize, recorded: &Recorded, sources: &[From]) -> bool {
-        let mut to = std::mem::take(&mut self.room[at]);
-        {
+    fn does(&mut self, at: usize, step: &Step, sources: &[From]) -> bool {
+        let len = step.recorded.len();
+        let to = {
             let mut slices: SmallVec<[&[T]; 8]> = SmallVec::new();
             for from in sources {
                 let slice = match from {
                     From::Made(at) => match &self.made[*at] {
-                        Made::Numbers(numbers) => Some(numbers.as_slice()),
+                        Made::Numbers(numbers, len) => Some(&numbers[..*len]),
                         Made::Array(buffer, _) => buffer.as_ref().and_then(T::slice),
                         Made::Nothing => None,
                     },
@@ -266,12 +285,15 @@ impl<T: Number> AtWork<'_, T> {
                 let Some(slice) = slice else { return false };
                 slices.push(slice);
             }
-            if to.len() != recorded.len() {
-                to = self.pool.take(recorded.len());
-            }
-            recorded.run_on_again(&slices, &mut to, self.pool);
-        }
-        self.made[at] = Made::Numbers(to);
+            // An array has its own length.
+            let mut to = match step.is_passed_on {
+                true => self.room.take(len, self.pool),
+                false => self.pool.take(len),
+            };
+            step.recorded.run_on_again(&slices, &mut to[..len], self.pool);
+            to
+        };
+        self.made[at] = Made::Numbers(to, len);
         true
     }
 
@@ -300,7 +322,8 @@ impl<T: Number> AtWork<'_, T> {
             From::Made(at) => {
                 let (buffer, array) = match std::mem::replace(&mut self.made[*at], Made::Nothing) {
                     Made::Nothing => return nothing.clone(),
-                    Made::Numbers(numbers) => {
+                    Made::Numbers(mut numbers, len) => {
+                        numbers.truncate(len);
                         let buffer = T::buffer(numbers);
                         (Some(buffer.clone()), Array::pooled(buffer, self.pool))
                     }
@@ -316,11 +339,8 @@ impl<T: Number> AtWork<'_, T> {
 
     /// Nobody reads a result any more.
     fn free(&mut self, at: usize) {
-        if let Made::Numbers(numbers) = std::mem::replace(&mut self.made[at], Made::Nothing) {
-            match numbers.len() <= ROOM {
-                true => self.room[at] = numbers,
-                false => self.pool.give(numbers),
-            }
+        if let Made::Numbers(numbers, _) = std::mem::replace(&mut self.made[at], Made::Nothing) {
+            self.room.give(numbers, self.pool);
         }
     }
 }
@@ -440,7 +460,7 @@ impl Part {
                 Work::Group(group, own)
             }
         };
-        Part { work, free: Vec::new() }
+        Part { work, done_with: 0..0 }
     }
 }
 
@@ -484,7 +504,7 @@ mod tests {
         let mut tape = Tape::of(&[&whole], origin, (Precision::Double, &pool)).unwrap();
         assert!(whole.is_waiting());
         assert_eq!((tape.operations.len(), tape.entries), (1, 2));
-        assert!(matches!(tape.operations[0].1[..], [From::Given(0), From::Fixed(..)]));
+        assert!(matches!(tape.sources[..], [From::Given(0), From::Fixed(..)]));
         for shift in [0.0, 5.0] {
             let made = tape.run(&[numbers(&[shift, 1.0])], Precision::Double, &pool);
             assert_eq!(made[0].done().unwrap().numbers::<f64>(), [shift + 9.0, 17.0]);

@@ -5,6 +5,8 @@
 //! once), and a tile of six rows of the result stays in registers from the first summand to the last. Each entry is one chain
 //! of fused multiply-adds in the order of the sum, as in the general kernels.
 
+use std::ops::Range;
+
 use training::kernels::{Kernel, instruction_set, vectorised};
 
 use super::number::Number;
@@ -128,12 +130,25 @@ pub(super) enum Stands {
     ByColumns(usize),
 }
 
+/// How a right factor stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Right<'a, T> {
+    /// In panels.
+    Packed(&'a [T]),
+    /// By rows, which are whole panels long and so many entries from each other.
+    ByRows(&'a [T], usize),
+}
+
+/// Whether rows of so many columns are whole panels long.
+pub(super) fn are_panels<T: Number>(n: usize) -> bool {
+    n.is_multiple_of(wide::<T>())
+}
+
 /// out ← scale · a · b, or out ← out + scale · a · b: m × n, with at least [`TALL`] rows; no result is -0.
 pub(super) struct Strip<'a, T> {
     pub(super) a: &'a [T],
     pub(super) stands: Stands,
-    /// Packed.
-    pub(super) b: &'a [T],
+    pub(super) b: Right<'a, T>,
     /// The sizes m, k and n.
     pub(super) sizes: (usize, usize, usize),
     pub(super) scale: T,
@@ -174,21 +189,37 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Kernel for Tiles<'_, T, WI
 
     #[inline(always)]
     fn run(self) {
-        let Strip { a, stands, b, sizes: (m, k, n), scale, adds, out } = self.0;
-        if !adds && n <= FEW * WIDE && !n.is_multiple_of(WIDE) {
-            return few::<T, WIDE, HIGH>((a, stands, b), (m, k, n), scale, &mut out[..m * n]);
+        let (k, n) = (self.0.sizes.1, self.0.sizes.2);
+        // The step from row to row of a panel is one that is known, if it is packed.
+        match self.0.b {
+            Right::Packed(b) if !self.0.adds && n <= FEW * WIDE && !n.is_multiple_of(WIDE) => self.few(b),
+            Right::Packed(b) => self.panels(b, WIDE, k * WIDE),
+            Right::ByRows(b, step) => self.panels(b, step, WIDE),
         }
+    }
+}
+
+impl<T: Number, const WIDE: usize, const HIGH: usize> Tiles<'_, T, WIDE, HIGH> {
+    /// Panels whose rows lie so far from each other, and which lie so far from each other.
+    #[inline(always)]
+    fn panels(self, b: &[T], step: usize, apart: usize) {
+        let Strip { a, stands, sizes: (m, k, n), scale, adds, out, .. } = self.0;
         let mut tiles = [[[T::ZERO; WIDE]; HIGH]; 2];
-        let mut rest = b;
         let mut first = 0;
         while first < n {
             let panels = if two(n - first, WIDE) { 2 } else { 1 };
-            let (panel, behind) = rest.split_at(panels * k * WIDE);
+            let panel = |nth: usize| &b[(first / WIDE + nth) * apart..];
             let mut done = 0;
             while done < m {
                 // The last tile begins where it still has all its rows.
                 let from = done.min(m - HIGH);
-                one_or_two((a, stands, from), k, panel, scale, &mut tiles);
+                match panels {
+                    1 => tile((a, stands, from), k, Panels { rests: [panel(0)], step }, scale, &mut tiles),
+                    _ => {
+                        let both = Panels { rests: [panel(0), panel(1)], step };
+                        tile((a, stands, from), k, both, scale, &mut tiles);
+                    }
+                }
                 for (at, tile) in tiles.iter().enumerate().take(panels) {
                     let first = first + at * WIDE;
                     let width = WIDE.min(n - first);
@@ -204,8 +235,55 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Kernel for Tiles<'_, T, WI
                 }
                 done = from + HIGH;
             }
-            (rest, first) = (behind, first + panels * WIDE);
+            first += panels * WIDE;
         }
+    }
+
+    /// The product where its results are few panels wide: a row of a tile is written whole, also where it ends in the next
+    /// row, which is written later. To write rows of odd lengths took as long as to compute them.
+    #[inline(always)]
+    fn few(self, b: &[T]) {
+        let Strip { a, stands, sizes: (m, k, n), scale, out, .. } = self.0;
+        let out = &mut out[..m * n];
+        let mut tiles = [[[T::ZERO; WIDE]; HIGH]; FEW];
+        let mut done = 0;
+        while done < m {
+            // The last tile begins where it still has all its rows.
+            let from = done.min(m - HIGH);
+            for (panel, slot) in b.chunks_exact(k * WIDE).zip(tiles.chunks_exact_mut(1)) {
+                tile((a, stands, from), k, Panels { rests: [panel], step: WIDE }, scale, slot);
+            }
+            for row in done - from..HIGH {
+                for (first, tile) in (0..n).step_by(WIDE).zip(&tiles) {
+                    let slots = &mut out[(from + row) * n + first..];
+                    match slots.first_chunk_mut::<WIDE>() {
+                        Some(slots) => *slots = tile[row],
+                        None => end(slots, &tile[row][..WIDE.min(n - first)]),
+                    }
+                }
+            }
+            done = from + HIGH;
+        }
+    }
+}
+
+/// The rows of one or two panels, so far from each other.
+struct Panels<'a, T, const WIDE: usize, const PANELS: usize> {
+    rests: [&'a [T]; PANELS],
+    step: usize,
+}
+
+impl<'a, T, const WIDE: usize, const PANELS: usize> Iterator for Panels<'a, T, WIDE, PANELS> {
+    /// Of one panel its row twice.
+    type Item = (&'a [T; WIDE], &'a [T; WIDE]);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let rows = (self.rests[0].first_chunk()?, self.rests[PANELS - 1].first_chunk()?);
+        for rest in &mut self.rests {
+            *rest = rest.get(self.step..).unwrap_or(&[]);
+        }
+        Some(rows)
     }
 }
 
@@ -218,58 +296,21 @@ fn two(columns: usize, wide: usize) -> bool {
 
 /// Tiles of one or two panels with the rows of the left factor from one on.
 #[inline(always)]
-fn one_or_two<T: Number, const WIDE: usize, const HIGH: usize>(
+fn tile<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
     (a, stands, from): (&[T], Stands, usize),
     k: usize,
-    panels: &[T],
+    panels: Panels<'_, T, WIDE, PANELS>,
     scale: T,
-    tiles: &mut [[[T; WIDE]; HIGH]; 2],
+    tiles: &mut [[[T; WIDE]; HIGH]],
 ) {
-    let (panel, beside) = panels.split_at(k * WIDE);
-    let (one, two) = ([panel], [panel, beside]);
-    match (stands, beside.is_empty()) {
-        (Stands::ByRows(step), true) => by_rows(k, &a[from * step..], step, one, scale, tiles),
-        (Stands::ByRows(step), false) => by_rows(k, &a[from * step..], step, two, scale, tiles),
-        (Stands::ByColumns(step), true) => by_columns(k, &a[from..], step, one, scale, tiles),
-        (Stands::ByColumns(step), false) => by_columns(k, &a[from..], step, two, scale, tiles),
+    match stands {
+        Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panels, scale, tiles),
+        Stands::ByColumns(step) => by_columns(k, &a[from..], step, panels, scale, tiles),
     }
 }
 
 /// Results of so few panels are written row by row.
 const FEW: usize = 4;
-
-/// The product where its results are few panels wide: a row of a tile is written whole, also where it ends in the next
-/// row, which is written later. To write rows of odd lengths took as long as to compute them.
-#[inline(always)]
-fn few<T: Number, const WIDE: usize, const HIGH: usize>(
-    (a, stands, b): (&[T], Stands, &[T]),
-    (m, k, n): (usize, usize, usize),
-    scale: T,
-    out: &mut [T],
-) {
-    let mut tiles = [[[T::ZERO; WIDE]; HIGH]; FEW];
-    let mut done = 0;
-    while done < m {
-        // The last tile begins where it still has all its rows.
-        let from = done.min(m - HIGH);
-        for (panel, tile) in b.chunks_exact(k * WIDE).zip(tiles.chunks_exact_mut(1)) {
-            match stands {
-                Stands::ByRows(step) => by_rows(k, &a[from * step..], step, [panel], scale, tile),
-                Stands::ByColumns(step) => by_columns(k, &a[from..], step, [panel], scale, tile),
-            }
-        }
-        for row in done - from..HIGH {
-            for (first, tile) in (0..n).step_by(WIDE).zip(&tiles) {
-                let slots = &mut out[(from + row) * n + first..];
-                match slots.first_chunk_mut::<WIDE>() {
-                    Some(slots) => *slots = tile[row],
-                    None => end(slots, &tile[row][..WIDE.min(n - first)]),
-                }
-            }
-        }
-        done = from + HIGH;
-    }
-}
 
 /// The end of a row where no register has room. It stands apart: the compiler would make one copy of some length of this and of
 /// the rows that fill a register.
@@ -291,13 +332,11 @@ fn by_rows<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>
     k: usize,
     a: &[T],
     step: usize,
-    panels: [&[T]; PANELS],
+    panels: Panels<'_, T, WIDE, PANELS>,
     scale: T,
     tiles: &mut [[[T; WIDE]; HIGH]],
 ) {
     let row = |nth: usize| a[nth * step..][..k].iter();
-    let panel = |nth: usize| panels[nth].as_chunks::<WIDE>().0[..k].iter();
-    let panels = panel(0).zip(panel(PANELS - 1));
     let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
     // Iterators side by side ask once how long they are, not at every number.
     if HIGH == TALL {
@@ -330,13 +369,12 @@ fn by_columns<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usi
     k: usize,
     a: &[T],
     step: usize,
-    panels: [&[T]; PANELS],
+    panels: Panels<'_, T, WIDE, PANELS>,
     scale: T,
     tiles: &mut [[[T; WIDE]; HIGH]],
 ) {
-    let panel = |nth: usize| panels[nth].as_chunks::<WIDE>().0[..k].iter();
     let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
-    for (l, (b, c)) in panel(0).zip(panel(PANELS - 1)).enumerate() {
+    for (l, (b, c)) in panels.take(k).enumerate() {
         let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
         add_row(&mut sums, x, b);
         if PANELS == 2 {
@@ -347,6 +385,81 @@ fn by_columns<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usi
     if PANELS == 2 {
         finish(&others, scale, &mut tiles[1]);
     }
+}
+
+/// out ← scale · a · b, where a is m × k by columns and b is k × n by rows, each so many entries from the next: for few results
+/// that are long sums. No result is -0.
+pub(super) struct Long<'a, T> {
+    pub(super) a: (&'a [T], usize),
+    pub(super) b: (&'a [T], usize),
+    /// The sizes m, k and n.
+    pub(super) sizes: (usize, usize, usize),
+    pub(super) scale: T,
+    pub(super) out: &'a mut [T],
+}
+
+impl<T: Number> Long<'_, T> {
+    pub(super) fn multiply(self) {
+        match size_of::<T>() {
+            4 => vectorised(Sums::<T, SINGLE>(self)),
+            _ => vectorised(Sums::<T, DOUBLE>(self)),
+        }
+    }
+}
+
+struct Sums<'a, T, const WIDE: usize>(Long<'a, T>);
+
+impl<T: Number, const WIDE: usize> Kernel for Sums<'_, T, WIDE> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Long { a: (a, below), b: (b, beside), sizes: (m, k, n), scale, out } = self.0;
+        for row in (0..m).step_by(LOW) {
+            for column in (0..n).step_by(WIDE) {
+                let mut total = [[T::ZERO; WIDE]; LOW];
+                for first in (0..k).step_by(*SUMS.end()) {
+                    let of = first..k.min(first + SUMS.end());
+                    let sums: [[T; WIDE]; LOW] = part((&a[row..], below), (&b[column..], beside), of);
+                    for (total, sum) in total.iter_mut().flatten().zip(sums.as_flattened()) {
+                        *total += *sum;
+                    }
+                }
+                let mut tile = [[T::ZERO; WIDE]; LOW];
+                finish(&total, scale, &mut tile);
+                for (tile, out) in tile.iter().zip(out.chunks_exact_mut(n).skip(row)) {
+                    out.iter_mut().skip(column).zip(tile).for_each(|(slot, sum)| *slot = *sum);
+                }
+            }
+        }
+    }
+}
+
+/// A part of the sums of a tile; what stands beside its rows and columns makes sums that nobody reads.
+#[inline(always)]
+fn part<T: Number, const WIDE: usize>(
+    (a, below): (&[T], usize),
+    (b, beside): (&[T], usize),
+    of: Range<usize>,
+) -> [[T; WIDE]; LOW] {
+    let mut sums = [[T::ZERO; WIDE]; LOW];
+    for l in of {
+        let (x, y) = (&a[l * below..], &b[l * beside..]);
+        match (x.first_chunk::<LOW>(), y.first_chunk::<WIDE>()) {
+            (Some(x), Some(y)) => add_row(&mut sums, x, y),
+            _ => add_row(&mut sums, &padded::<T, LOW>(x), &padded::<T, WIDE>(y)),
+        }
+    }
+    sums
+}
+
+/// The first numbers, and zeros where there are none.
+#[cold]
+#[inline(never)]
+fn padded<T: Number, const LEN: usize>(numbers: &[T]) -> [T; LEN] {
+    let mut padded = [T::ZERO; LEN];
+    padded.iter_mut().zip(numbers).for_each(|(slot, number)| *slot = *number);
+    padded
 }
 
 #[inline(always)]

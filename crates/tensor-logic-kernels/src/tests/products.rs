@@ -17,7 +17,9 @@ fn matrices(
         0 => (1, rows.max(1) + slack),
         _ => (columns.max(1) + slack, 1),
     };
-    let own = rows.max(1) * row + columns.max(1) * column;
+    // Half of them end with their last entry.
+    let last = rows.saturating_sub(1) * row + columns.saturating_sub(1) * column;
+    let own = last + 1 + [0, row + column][stream.below(2) as usize];
     let mut steps = Vec::new();
     let mut reach = own;
     for size in batch {
@@ -35,7 +37,7 @@ fn products<T: Number>(precision: Precision) {
     let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let (one, several) = (pool(1), pool(3));
     for round in 0..500 {
-        let size = |stream: &mut Stream| [0, 1, 1, 2, 3, 5, 8, 17, 33, 40][stream.below(10) as usize];
+        let size = |stream: &mut Stream| [0, 1, 1, 2, 3, 5, 8, 16, 17, 33, 40][stream.below(11) as usize];
         // Now and then one that is cut into rows, or whose sums are.
         let (m, k, n) = match round {
             0 => (130, 700, 33),
@@ -93,7 +95,13 @@ fn long_products<T: Number>(precision: Precision) {
         (vec![2], 1200, 31, 64),
         (vec![], 1025, 17, 257),
     ];
-    for (batch, m, k, n) in shapes {
+    // Few results that are long sums.
+    let few = |stream: &mut Stream| {
+        let [m, n] = [(); 2].map(|()| 1 + stream.below(19) as usize);
+        (vec![], m, 400 + stream.below(1500) as usize, n)
+    };
+    let few: Vec<_> = (0..60).map(|_| few(&mut stream)).collect();
+    for (batch, m, k, n) in shapes.into_iter().chain(few) {
         let (a, x) = matrices(&mut stream, &batch, m, k, false);
         let (b, y) = matrices(&mut stream, &batch, k, n, false);
         let scale = [1.0, -1.5][stream.below(2) as usize];
