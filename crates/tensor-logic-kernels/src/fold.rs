@@ -261,7 +261,7 @@ impl Typed for Fold {
         let spaces = known_or(ways, || self.spaces());
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let parts = Parts::of(volume(kept), volume(dropped), spaces.along);
-        let sources = self.point.sources_on(spaces.own(), from);
+        let sources: Few<_> = self.point.sources_on(spaces.own(), from).collect();
         self.fold_over(&spaces, &sources, &parts, to, pool);
     }
 
@@ -300,7 +300,8 @@ impl Fold {
     /// Folds each part, one behind the other.
     fn fold<T: Number>(&self, spaces: &Spaces, parts: &Parts, result: &mut [T], pool: &Pool) {
         let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
-        self.fold_over(spaces, &self.point.sources(spaces.own(), &buffers), parts, result, pool);
+        let sources: Few<_> = self.point.sources(spaces.own(), &buffers).collect();
+        self.fold_over(spaces, &sources, parts, result, pool);
     }
 
     fn fold_over<T: Number>(

@@ -9,7 +9,7 @@ use training::kernels::{Kernel, vectorised};
 use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, NOTHING, Number, Pool, volume};
 use super::point::Point;
-use super::space::Space;
+use super::space::{Few, Space};
 use super::threads::shared;
 use super::values::{Each, Values};
 
@@ -90,7 +90,7 @@ impl Typed for Normalise {
         for (nth, (point, space)) in self.points().into_iter().zip(spaces.iter()).enumerate() {
             let (own, others) = from.split_at(point.inputs.len().min(from.len()));
             from = others;
-            let sources = point.sources_on(space, own);
+            let sources: Few<_> = point.sources_on(space, own).collect();
             if nth == 0 {
                 point.evaluate_over(space, &sources, to, false, pool);
             } else {

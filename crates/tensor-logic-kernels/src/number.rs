@@ -72,7 +72,7 @@ pub trait Number:
     /// The arrays of this type that are free.
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<Self>>>;
     /// The room for numbers of this type.
-    fn room(pool: &Pool) -> &Mutex<Room<Self>>;
+    fn room(pool: &Pool) -> &Mutex<Option<Box<Room<Self>>>>;
 }
 
 impl Number for f64 {
@@ -124,7 +124,7 @@ impl Number for f64 {
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f64>>> {
         &pool.double
     }
-    fn room(pool: &Pool) -> &Mutex<Room<f64>> {
+    fn room(pool: &Pool) -> &Mutex<Option<Box<Room<f64>>>> {
         &pool.room_of_doubles
     }
 }
@@ -179,7 +179,7 @@ impl Number for f32 {
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f32>>> {
         &pool.single
     }
-    fn room(pool: &Pool) -> &Mutex<Room<f32>> {
+    fn room(pool: &Pool) -> &Mutex<Option<Box<Room<f32>>>> {
         &pool.room_of_singles
     }
 }
@@ -285,8 +285,8 @@ impl Buffer {
 pub struct Pool {
     double: Mutex<Vec<Vec<f64>>>,
     single: Mutex<Vec<Vec<f32>>>,
-    room_of_doubles: Mutex<Room<f64>>,
-    room_of_singles: Mutex<Room<f32>>,
+    room_of_doubles: Mutex<Option<Box<Room<f64>>>>,
+    room_of_singles: Mutex<Option<Box<Room<f32>>>>,
     /// About how many bytes are in use of what was taken, and the most that ever were.
     used: AtomicUsize,
     most: AtomicUsize,
@@ -372,14 +372,14 @@ impl Pool {
     }
 
     /// The room for small results, for who gives it back with [`Pool::keep`].
-    pub(super) fn room<T: Number>(&self) -> Room<T> {
-        T::room(self).lock().map(|mut room| std::mem::take(&mut *room)).unwrap_or_default()
+    pub(super) fn room<T: Number>(&self) -> Box<Room<T>> {
+        T::room(self).lock().ok().and_then(|mut room| room.take()).unwrap_or_default()
     }
 
     /// Keeps the room for small results for the next one who asks.
-    pub(super) fn keep<T: Number>(&self, room: Room<T>) {
+    pub(super) fn keep<T: Number>(&self, room: Box<Room<T>>) {
         if let Ok(mut kept) = T::room(self).lock() {
-            *kept = room;
+            *kept = Some(room);
         }
     }
 

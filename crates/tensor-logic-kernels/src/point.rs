@@ -141,7 +141,7 @@ impl Typed for Point {
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, clean: bool, pool: &Pool) {
         let space = known_or(ways, || Space::new(&self.shape, &self.inputs, 0));
-        let sources = self.sources_on(&space, from);
+        let sources: Few<_> = self.sources_on(&space, from).collect();
         self.evaluate_over(&space, &sources, to, clean && !self.unsigned_zeros(), pool);
     }
 }
@@ -235,7 +235,8 @@ impl Point {
 
     fn evaluate_along<T: Number>(&self, space: &Space, result: &mut [T], clean: bool, pool: &Pool) {
         let buffers = buffers(self.inputs.iter().map(|view| &view.array));
-        self.evaluate_over(space, &self.sources(space, &buffers), result, clean, pool);
+        let sources: Few<_> = self.sources(space, &buffers).collect();
+        self.evaluate_over(space, &sources, result, clean, pool);
     }
 
     /// Its entries, with as little done for them as they need.
@@ -261,15 +262,19 @@ impl Point {
         &self,
         space: &'a Space,
         buffers: &'a [Buffer],
-    ) -> Few<Source<'a, T>> {
+    ) -> impl Iterator<Item = Source<'a, T>> {
         let sources = self.inputs.iter().zip(buffers).zip(&space.walks);
-        sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk)).collect()
+        sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk))
     }
 
     /// Its inputs where only what is behind the place is there at which each begins.
-    pub(super) fn sources_on<'a, T: Number>(&self, space: &'a Space, from: &[&'a [T]]) -> Few<Source<'a, T>> {
+    pub(super) fn sources_on<'a, T: Number>(
+        &self,
+        space: &'a Space,
+        from: &[&'a [T]],
+    ) -> impl Iterator<Item = Source<'a, T>> {
         let sources = self.inputs.iter().zip(from).zip(&space.walks);
-        sources.map(|((view, values), walk)| Source::part(values, 0, view, walk)).collect()
+        sources.map(|((view, values), walk)| Source::part(values, 0, view, walk))
     }
 
     /// Computes all entries of these inputs.

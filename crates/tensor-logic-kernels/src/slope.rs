@@ -1,13 +1,14 @@
 //! The adjoint of lnorm along rows.
 
 use rayon::prelude::*;
+use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
 use super::array::{Array, Typed, Ways, known_or};
 use super::normalise::{across, wide_sum};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Point;
-use super::space::{Few, Source, Space, buffers};
+use super::space::{Source, Space, buffers};
 use super::threads::shared;
 use super::values::Each;
 
@@ -26,6 +27,9 @@ pub struct LnormSlope {
     /// Entries of a row.
     pub along: usize,
 }
+
+/// What all parts read: lists of their own would be moved about as long as a small row takes.
+type Sources<'a, T> = SmallVec<[Source<'a, T>; 8]>;
 
 /// So many entries are one task.
 const TASK: usize = 1 << 14;
@@ -76,13 +80,13 @@ impl Typed for LnormSlope {
 
     fn run_on<T: Number>(&self, mut from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
         let spaces = known_or(ways, || self.spaces());
-        let parts = std::array::from_fn(|nth| {
-            let (point, space) = (self.points()[nth], &spaces[nth]);
+        let mut sources = SmallVec::new();
+        for (point, space) in self.points().into_iter().zip(spaces.iter()) {
             let (own, others) = from.split_at(point.inputs.len().min(from.len()));
             from = others;
-            point.sources_on(space, own)
-        });
-        self.evaluate(to, &spaces, parts, pool);
+            sources.extend(point.sources_on(space, own));
+        }
+        self.evaluate(to, &spaces, &sources, pool);
     }
 }
 
@@ -98,23 +102,23 @@ impl LnormSlope {
     fn evaluate_whole<T: Number>(&self, to: &mut [T], pool: &Pool) {
         let (points, spaces) = (self.points(), self.spaces());
         let buffers = points.map(|point| buffers(point.inputs.iter().map(|view| &view.array)));
-        let parts = std::array::from_fn(|nth| points[nth].sources(&spaces[nth], &buffers[nth]));
-        self.evaluate(to, &spaces, parts, pool);
+        let each = points.iter().zip(&spaces).zip(&buffers);
+        let sources = each.flat_map(|((point, space), buffers)| point.sources(space, buffers)).collect();
+        self.evaluate(to, &spaces, &sources, pool);
     }
 
-    /// The parts in the order in which they are visited.
-    fn evaluate<T: Number>(
-        &self,
-        to: &mut [T],
-        spaces: &[Space; 4],
-        parts: [Few<Source<'_, T>>; 4],
-        pool: &Pool,
-    ) {
-        let len = to.len();
-        let numbers = |nth: usize| self.points()[nth].numbers(&spaces[nth], &parts[nth], pool);
+    /// What the parts read, in the order in which it is visited.
+    fn evaluate<T: Number>(&self, to: &mut [T], spaces: &[Space; 4], sources: &Sources<'_, T>, pool: &Pool) {
+        let (len, mut rest) = (to.len(), sources.as_slice());
+        let parts = self.points().map(|point| {
+            let (own, others) = rest.split_at(point.inputs.len().min(rest.len()));
+            rest = others;
+            own
+        });
+        let numbers = |nth: usize| self.points()[nth].numbers(&spaces[nth], parts[nth], pool);
         let (argument, result, epsilon) =
             (numbers(0).spread(len, pool), numbers(2).spread(len, pool), numbers(3));
-        self.incoming.evaluate_over(&spaces[1], &parts[1], to, false, pool);
+        self.incoming.evaluate_over(&spaces[1], parts[1], to, false, pool);
         let along = self.along;
         let task = shared(len, TASK);
         let rows = task.unwrap_or(TASK).checked_div(along).map_or(1, |rows| rows.max(1) * along);

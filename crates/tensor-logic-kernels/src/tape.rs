@@ -262,7 +262,7 @@ enum Made<T> {
 struct AtWork<'a, T> {
     made: Vec<Made<T>>,
     given: &'a [(Array, Option<Buffer>)],
-    room: Room<T>,
+    room: Box<Room<T>>,
     pool: &'a Arc<Pool>,
 }
 
