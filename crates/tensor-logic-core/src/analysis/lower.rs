@@ -6,7 +6,7 @@
 //! The central rule is N3: an index that is not on the left is bound in the smallest scope that
 //! holds all its occurrences (`scope`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::ast::{self, IndexExpr, IndexKind, IndexOperator, Span, StatementKind};
 use crate::error::{Code, Refusal, Warning};
@@ -129,8 +129,19 @@ pub struct Concat {
 pub struct Options {
     /// `--seed`
     pub seed: u64,
-    /// Evaluate the rules of relations in this semiring (`@semiring`).
-    pub semiring: Option<Kind>,
+    /// Evaluate what a query needs in a semiring.
+    pub semiring: Option<InSemiring>,
+}
+
+/// A query with `@semiring`.
+#[derive(Debug, Clone)]
+pub struct InSemiring {
+    /// The type that relations have.
+    pub kind: Kind,
+    /// The names of those that the query needs: others stay what they are.
+    pub below: BTreeSet<String>,
+    /// The query.
+    pub query: Span,
 }
 
 /// Lowers a program. Refusals that are found on the way (`not-a-constant`, `symbol-as-number`,

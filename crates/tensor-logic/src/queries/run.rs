@@ -11,6 +11,7 @@ use crate::ast::Span;
 use crate::embed;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Places, Refusal, Result, Warning};
+use crate::lower::InSemiring;
 use crate::model;
 use crate::program::{Action, Combine, Embed, Form, Kind, Minimize, Program, Query, Role, TensorId, Vectors};
 use crate::reference::{probable, prove};
@@ -51,7 +52,7 @@ pub trait Host {
     ///
     /// # Errors
     /// Refusals of the program in that semiring.
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program>;
+    fn in_semiring(&mut self, asked: InSemiring) -> Result<Program>;
 }
 
 /// What a run says.
@@ -216,7 +217,9 @@ impl Run<'_> {
         let mut program = Cow::Borrowed(program);
         let mut query = query.clone();
         if let Some(kind) = query.directives.semiring {
-            program = Cow::Owned(self.host.in_semiring(kind)?);
+            let needed = program.needs(&[query.tensor]);
+            let below = needed.iter().map(|id| program.tensor(*id).name.clone()).collect();
+            program = Cow::Owned(self.host.in_semiring(InSemiring { kind, below, query: query.span })?);
             if let Some(Action::Query(same)) = program.actions.get(at) {
                 query = same.clone();
             }

@@ -14,8 +14,8 @@ use crate::fast::Fast;
 use crate::files::{Files, Folder};
 use crate::function::UserFunctions;
 use crate::learn::{self, Keeper, Moment, State, Stored};
-use crate::lower::Options;
-use crate::program::{Kind, Minimize, Program, TensorId};
+use crate::lower::{InSemiring, Options};
+use crate::program::{Minimize, Program, TensorId};
 use crate::run::{Host, Outcome, run};
 use crate::source::Source;
 
@@ -131,8 +131,8 @@ impl Host for World<'_> {
         learn::resumable(engine, program, budget, parameters, goal, minimize, &mut keeper)
     }
 
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Refusal> {
-        let options = Options { semiring: Some(kind), ..self.options.clone() };
+    fn in_semiring(&mut self, asked: InSemiring) -> Result<Program, Refusal> {
+        let options = Options { semiring: Some(asked), ..self.options.clone() };
         let tree = self.read().map_err(first)?;
         self.lower(tree, &options).map(|analysed| analysed.program).map_err(first)
     }

@@ -9,14 +9,14 @@ use tensor_logic::ast;
 use tensor_logic::engine::{Budget, Engine, Parameters, Value};
 use tensor_logic::error::{Places, Refusal};
 use tensor_logic::function::UserFunctions;
-use tensor_logic::lower::{NoFiles, Options};
-use tensor_logic::program::{Kind, Program};
+use tensor_logic::lower::{InSemiring, NoFiles, Options};
+use tensor_logic::program::Program;
 use tensor_logic::reference::Reference;
 use tensor_logic::run::{Host, Outcome, refusals as refusals_without_a_run, run};
 
 const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
-fn analysed(text: &str, semiring: Option<Kind>) -> Result<Program, Vec<Refusal>> {
+fn analysed(text: &str, semiring: Option<InSemiring>) -> Result<Program, Vec<Refusal>> {
     let options = Options { semiring, ..Options::default() };
     let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &options)?;
     Ok(analysed.program)
@@ -49,8 +49,8 @@ impl Host for Alone<'_> {
         Err(Refusal::new(tensor_logic::error::Code::NotYet, minimize.span, "learning"))
     }
 
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Refusal> {
-        analysed(self.0, Some(kind)).map_err(|mut reports| reports.remove(0))
+    fn in_semiring(&mut self, asked: InSemiring) -> Result<Program, Refusal> {
+        analysed(self.0, Some(asked)).map_err(|mut reports| reports.remove(0))
     }
 }
 
@@ -243,7 +243,7 @@ fn gradients_of_the_corpus() {
             json::nested(
                 &mut out,
                 &domains,
-                json::Figures { kind: Kind::Real, values: &found[0], counts: None },
+                json::Figures { kind: tensor_logic::program::Kind::Real, values: &found[0], counts: None },
             );
             let found: Json = serde_json::from_str(&out).unwrap();
             assert_eq!(difference(&found, &gradient["values"], "values"), None, "{name}");

@@ -168,9 +168,16 @@ impl<'a> Context<'a> {
             bound.push(name, id);
             free.push(id);
         }
-        let term = self.body(literals, None, &mut bound)?;
-        let form = if free.is_empty() { Form::Holds } else { Form::Values(self.labels(&free)) };
-        let hidden = self.hidden(Style::Round, Combine::Exists, Kind::Bool, free.len(), span);
+        // In a semiring it is the body of a rule of that type.
+        let asked = self.options.semiring.as_ref().filter(|asked| asked.query == span);
+        let kind = asked.map_or(Kind::Bool, |asked| asked.kind);
+        let term = self.body(literals, asked.map(|asked| asked.kind), &mut bound)?;
+        let form = match (free.is_empty(), kind) {
+            (true, Kind::Bool) => Form::Holds,
+            (true, _) => Form::ValueOrNull,
+            (false, _) => Form::Values(self.labels(&free)),
+        };
+        let hidden = self.hidden(Style::Round, combine_of(kind), kind, free.len(), span);
         let at = self.hidden_equation(hidden, free, term, span);
         self.draft.rules.push(at);
         Some((hidden, form))

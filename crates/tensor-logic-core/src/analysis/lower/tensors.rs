@@ -28,7 +28,8 @@ impl<'a> Context<'a> {
     }
 
     fn make_version(&mut self, name: &'a str, info: &TensorName, version: u32, span: Span) {
-        let semiring = self.options.semiring.filter(|_| info.style == Style::Round && by_rules(info));
+        let asked = self.options.semiring.as_ref().filter(|asked| asked.below.contains(name));
+        let semiring = asked.filter(|_| info.style == Style::Round && by_rules(info)).map(|asked| asked.kind);
         let kind = semiring.unwrap_or(info.kind);
         // A redefinition says the whole value anew, whatever the first version combined by.
         let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };

@@ -140,7 +140,7 @@ impl Context<'_> {
     /// A tuple of a Boolean relation is there or not, however often it is given: of the proofs that `topk` keeps, none is to be
     /// another one with its twin.
     fn certain_facts_once(&mut self) {
-        if !matches!(self.options.semiring, Some(Kind::TopK(_))) {
+        if !self.options.semiring.as_ref().is_some_and(|asked| matches!(asked.kind, Kind::TopK(_))) {
             return;
         }
         let names = &self.names.tensors;
