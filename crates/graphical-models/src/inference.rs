@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::nest::{BLOCK, Folding, Table, are_near, folds, held};
-use crate::order::{Order, best};
+use crate::order::{Order, Trimmed};
 use crate::{Failure, Model, VariableId};
 
 /// What inference may take.
@@ -125,10 +125,11 @@ impl Model {
         let own = together.iter().map(|id| position[id.0]).filter(|at| *at != usize::MAX);
         let asked: Vec<usize> = own.collect();
         scopes.push(asked.clone());
-        // Who is whose neighbour is known by a bit for each pair.
-        let pairs = (sizes.len() as f64) * (sizes.len() as f64) / 8.0;
+        let trimmed = Trimmed::of(&sizes, &scopes);
+        // Who is whose neighbour is known by a bit for each pair of those that are left.
+        let pairs = (trimmed.core.len() as f64) * (trimmed.core.len() as f64) / 8.0;
         within(3.0 * pairs, limits)?;
-        let order = best(&sizes, &scopes, limits.cells);
+        let order = trimmed.best(&sizes, limits.cells);
         if order.cells > limits.cells {
             return Err(Failure::TooLarge { cells: order.cells, limit: limits.cells });
         }

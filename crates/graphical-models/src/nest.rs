@@ -298,7 +298,12 @@ fn layout(sizes: &[usize], variables: &[usize], tables: &[&Table]) -> (Vec<usize
     inner.reverse();
     let mut outer: Vec<usize> = Vec::new();
     let mut open: Vec<&Table> = tables.to_vec();
-    while !open.is_empty() {
+    loop {
+        // Of thousands of tables over the same variables only the first binds any.
+        open.retain(|table| table.scope.iter().any(|own| !inner.contains(own) && !outer.contains(own)));
+        if open.is_empty() {
+            break;
+        }
         let more = |table: &&Table| -> usize {
             let new =
                 table.scope.iter().filter(|variable| !inner.contains(variable) && !outer.contains(variable));

@@ -1,9 +1,12 @@
 //! Orders of elimination: a portfolio of greedy rules, of which the cheapest is taken.
 //!
-//! Enter at [`best`]. Koller and Friedman, *Probabilistic Graphical Models*, section 9.4.3.
+//! Enter at [`Trimmed::of`] and [`Trimmed::best`]. Koller and Friedman, *Probabilistic Graphical Models*, section 9.4.3.
+//!
+//! Variables with one neighbour or none go first, as long as there are any: whatever the order, there is a table over such a
+//! one and its neighbour, and none is smaller. Trees come to their end by that, in time that grows with them.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use seeded::Stream;
 
@@ -52,10 +55,71 @@ const SHARE: f64 = 0.02;
 /// At most so many.
 const TRIES: usize = 60;
 
-/// A good order for variables of these sizes, where those of each scope are neighbours. If none has at most so many cells as
-/// the limit, it ends where that is known.
-pub(crate) fn best(sizes: &[usize], scopes: &[Vec<usize>], limit: f64) -> Order {
-    let graph = Graph::new(sizes, scopes);
+/// Variables without those that go first.
+pub(crate) struct Trimmed {
+    /// Those that go first, and for all others no neighbours.
+    order: Order,
+    /// The others, by their number.
+    pub(crate) core: Vec<usize>,
+    /// For each of them its neighbours among them, by their places there.
+    near: Vec<Vec<usize>>,
+}
+
+impl Trimmed {
+    /// Takes off what has one neighbour or none, of variables of these sizes where those of each scope are neighbours.
+    pub(crate) fn of(sizes: &[usize], scopes: &[Vec<usize>]) -> Trimmed {
+        let count = sizes.len();
+        let mut near: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];
+        for scope in scopes {
+            for a in scope {
+                near[*a].extend(scope.iter().filter(|b| *b != a));
+            }
+        }
+        let mut order = Order { variables: Vec::new(), neighbours: vec![Vec::new(); count], cells: 0.0 };
+        let mut open: VecDeque<usize> = (0..count).filter(|at| near[*at].len() <= 1).collect();
+        let mut gone = vec![false; count];
+        while let Some(next) = open.pop_front() {
+            // The last two of a tree are each other's only neighbours.
+            if std::mem::replace(&mut gone[next], true) {
+                continue;
+            }
+            let other = near[next].pop_first();
+            order.cells += (sizes[next] * other.map_or(1, |other| sizes[other])) as f64;
+            order.variables.push(next);
+            order.neighbours[next].extend(other);
+            if let Some(other) = other {
+                near[other].remove(&next);
+                if near[other].len() <= 1 {
+                    open.push_back(other);
+                }
+            }
+        }
+        let core: Vec<usize> = (0..count).filter(|at| !gone[*at]).collect();
+        let mut place = vec![usize::MAX; count];
+        core.iter().enumerate().for_each(|(at, variable)| place[*variable] = at);
+        let near = core.iter().map(|at| near[*at].iter().map(|other| place[*other]).collect()).collect();
+        Trimmed { order, core, near }
+    }
+
+    /// A good order for all of them. If none has at most so many cells as the limit, it ends where that is known.
+    pub(crate) fn best(self, sizes: &[usize], limit: f64) -> Order {
+        let Trimmed { mut order, core, near } = self;
+        if core.is_empty() || order.cells > limit {
+            return order;
+        }
+        let own: Vec<usize> = core.iter().map(|variable| sizes[*variable]).collect();
+        let inner = best(&Graph::of(own, &near), limit - order.cells);
+        for at in &inner.variables {
+            order.variables.push(core[*at]);
+            order.neighbours[core[*at]] = inner.neighbours[*at].iter().map(|other| core[*other]).collect();
+        }
+        order.cells += inner.cells;
+        order
+    }
+}
+
+/// A good order of a graph. If none has at most so many cells as the limit, it ends where that is known.
+fn best(graph: &Graph, limit: f64) -> Order {
     let rules = [Rule::Fill, Rule::WeightedFill, Rule::Cells];
     let mut found: Vec<(Order, Rule)> =
         rules.iter().map(|rule| (graph.order(*rule, None, limit), *rule)).collect();
@@ -63,7 +127,8 @@ pub(crate) fn best(sizes: &[usize], scopes: &[Vec<usize>], limit: f64) -> Order 
     let mut best = found.swap_remove(0);
     let mut stream = seeded::Family::named("elimination").stream(0);
     // About what the search for one order costs, in cells.
-    let search = 200.0 * sizes.len() as f64 * (1.0 + sizes.len() as f64 / 64.0);
+    let count = graph.sizes.len() as f64;
+    let search = 200.0 * count * (1.0 + count / 64.0);
     let mut spent = 0.0;
     for number in 0..TRIES {
         spent += search;
@@ -88,11 +153,12 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(sizes: &[usize], scopes: &[Vec<usize>]) -> Graph {
+    /// Of the neighbours of each.
+    fn of(sizes: Vec<usize>, near: &[Vec<usize>]) -> Graph {
         let words = sizes.len().div_ceil(64);
-        let mut graph = Graph { sizes: sizes.to_vec(), words, bits: vec![0; words * sizes.len()] };
-        for scope in scopes {
-            graph.join(scope);
+        let mut graph = Graph { words, bits: vec![0; words * sizes.len()], sizes };
+        for (at, near) in near.iter().enumerate() {
+            near.iter().for_each(|other| graph.join(&[at, *other]));
         }
         graph
     }
@@ -237,6 +303,74 @@ fn members(rows: impl Iterator<Item = (usize, u64)>) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    fn neighbours(count: usize, scopes: &[Vec<usize>]) -> Vec<Vec<usize>> {
+        let of = |at: usize| {
+            let with = scopes.iter().filter(|scope| scope.contains(&at)).flatten();
+            with.copied().filter(|other| *other != at).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        (0..count).map(of).collect()
+    }
+
+    /// The cells of an order where each table has its variable and the neighbours that are left, which become neighbours.
+    fn replayed(sizes: &[usize], scopes: &[Vec<usize>], order: &[usize]) -> (f64, Vec<BTreeSet<usize>>) {
+        let near = neighbours(sizes.len(), scopes).into_iter();
+        let mut near: Vec<BTreeSet<usize>> = near.map(|near| near.into_iter().collect()).collect();
+        let (mut cells, mut found) = (0.0, vec![BTreeSet::new(); sizes.len()]);
+        for next in order {
+            let own = std::mem::take(&mut near[*next]);
+            cells += own.iter().chain([next]).map(|at| sizes[*at] as f64).product::<f64>();
+            for other in &own {
+                near[*other].extend(own.iter().filter(|far| *far != other));
+                near[*other].remove(next);
+            }
+            found[*next] = own;
+        }
+        (cells, found)
+    }
+
+    /// All variables are eliminated once, with the neighbours and the cells that elimination by the book has; what was taken off
+    /// before costs nothing, and trees are taken off to their end.
+    #[test]
+    fn what_is_taken_off_first_is_an_elimination() {
+        let mut stream = seeded::Family::named("elimination: trimmed").stream(0);
+        let (mut whole, mut cores) = (0, 0);
+        for round in 0..300 {
+            let count = 1 + stream.below(40) as usize;
+            let sizes: Vec<usize> = (0..count).map(|_| 2 + stream.below(4) as usize).collect();
+            let any = |stream: &mut Stream| stream.below(count as u64) as usize;
+            // Trees, trees with some more edges, and wider scopes.
+            let tree = (1..count).map(|at| vec![stream.below(at as u64) as usize, at]);
+            let mut scopes: Vec<Vec<usize>> = tree.collect();
+            scopes.retain(|_| stream.below(8) > 0);
+            for _ in 0..[0, 3, count][round % 3] {
+                let wide = 1 + stream.below(3);
+                scopes
+                    .push((0..wide).map(|_| any(&mut stream)).collect::<BTreeSet<_>>().into_iter().collect());
+            }
+            let trimmed = Trimmed::of(&sizes, &scopes);
+            let core = trimmed.core.len();
+            let order = trimmed.best(&sizes, f64::INFINITY);
+            let (cells, near) = replayed(&sizes, &scopes, &order.variables);
+            assert_eq!(order.variables.iter().collect::<BTreeSet<_>>().len(), count);
+            assert_eq!(order.variables.len(), count);
+            assert_eq!(order.cells, cells);
+            for (own, near) in order.neighbours.into_iter().zip(near) {
+                assert_eq!(own.into_iter().collect::<BTreeSet<_>>(), near);
+            }
+            if round % 3 == 0 {
+                assert_eq!(core, 0);
+                whole += 1;
+            }
+            let all = best(&Graph::of(sizes.clone(), &neighbours(count, &scopes)), f64::INFINITY);
+            let (cells_of_all, _) = replayed(&sizes, &scopes, &all.variables);
+            assert_eq!(all.cells, cells_of_all);
+            // By chance the rules take another way through what is left.
+            assert!(cells <= 1.5 * cells_of_all, "{cells} {cells_of_all}");
+            cores += usize::from(core > 3);
+        }
+        assert!(whole == 100 && cores > 50, "{cores}");
+    }
+
     /// Scores that follow are those that are found anew, on random graphs with hubs.
     #[test]
     fn scores_follow() {
@@ -252,7 +386,7 @@ mod tests {
                 })
                 .collect();
             for rule in [Rule::Fill, Rule::WeightedFill, Rule::Cells] {
-                let mut graph = Graph::new(&sizes, &scopes);
+                let mut graph = Graph::of(sizes.clone(), &neighbours(count, &scopes));
                 let mut scores: Vec<f64> = (0..count).map(|at| graph.score(at, rule)).collect();
                 let mut left: Vec<usize> = (0..count).collect();
                 while !left.is_empty() {

@@ -323,9 +323,50 @@ fn memory_is_refused_before_it_is_taken() {
     let few = Limits { bytes: 1000.0, ..Limits::default() };
     assert!(matches!(chain(100).marginals(&[], &few), Err(Failure::Memory { .. })));
     assert!(chain(3).marginals(&[], &few).is_ok());
-    // A bit for each pair of a million variables.
-    let model = chain(1_000_000);
+    // A bit for each pair of a million variables, of which each has two neighbours at least.
+    let mut model = chain(1_000_000);
+    for at in 2..1_000_000 {
+        let scope = vec![VariableId(at - 2), VariableId(at)];
+        model.multiply(Factor { scope, values: vec![0.5, 1.0, 1.0, 0.5] }).unwrap();
+    }
     assert!(matches!(model.marginals(&[], &Limits::default()), Err(Failure::Memory { .. })));
+}
+
+/// Trees take time and memory that grow with them, whatever their shape: chains, hubs, and hubs of hubs, with a ring at one end.
+#[test]
+fn large_trees_come_to_an_end() {
+    let model = chain(300_000);
+    let found = model.marginals(&[(VariableId(0), 0)], &Limits::default()).unwrap();
+    let after = |steps: i32| 0.5 * (1.0 + (-0.8_f64).powi(steps));
+    assert!((0..20).all(|at| (found.of[at][0] - after(at as i32)).abs() < 1e-12));
+    assert_eq!(found.of.len(), 300_000);
+    let count = 100_000;
+    let variable = |at| Variable { name: format!("v{at}"), states: vec!["no".to_owned(), "yes".to_owned()] };
+    let mut model = Model::new((0..count).map(variable).collect()).unwrap();
+    model.define(Factor { scope: vec![VariableId(0)], values: vec![0.25, 0.75] }).unwrap();
+    // Every tenth hangs on the first, the nine behind it on that one; the last three are a ring.
+    let above = |at: usize| if at % 10 == 0 || at < 10 { 0 } else { at - at % 10 };
+    for at in 1..count {
+        let scope = vec![VariableId(above(at)), VariableId(at)];
+        model.define(Factor { scope, values: vec![0.5, 0.5, 0.375, 0.625] }).unwrap();
+    }
+    for (a, b) in [(count - 3, count - 2), (count - 2, count - 1), (count - 1, count - 3)] {
+        let scope = vec![VariableId(a), VariableId(b)];
+        model.multiply(Factor { scope, values: vec![1.0; 4] }).unwrap();
+    }
+    let found = model.marginals(&[], &Limits::default()).unwrap();
+    let below = |no: f64| no * 0.5 + (1.0 - no) * 0.375;
+    assert!(found.log_evidence.abs() < 1e-9);
+    for (at, of) in found.of.iter().enumerate() {
+        let wanted = match at {
+            0 => 0.25,
+            _ if above(at) == 0 => below(0.25),
+            _ => below(below(0.25)),
+        };
+        assert!((of[0] - wanted).abs() < 1e-9, "{at} {of:?} {wanted}");
+    }
+    let (states, _) = model.most_probable(&[], &Limits::default()).unwrap();
+    assert!(states[0] == 1 && (1..10).all(|at| states[at] == 1));
 }
 
 /// A state that is impossible makes the next one so, all along a chain of a hundred thousand.
