@@ -345,7 +345,7 @@ fn large_trees_come_to_an_end() {
     let mut model = Model::new((0..count).map(variable).collect()).unwrap();
     model.define(Factor { scope: vec![VariableId(0)], values: vec![0.25, 0.75] }).unwrap();
     // Every tenth hangs on the first, the nine behind it on that one; the last three are a ring.
-    let above = |at: usize| if at % 10 == 0 || at < 10 { 0 } else { at - at % 10 };
+    let above = |at: usize| if at.is_multiple_of(10) || at < 10 { 0 } else { at - at % 10 };
     for at in 1..count {
         let scope = vec![VariableId(above(at)), VariableId(at)];
         model.define(Factor { scope, values: vec![0.5, 0.5, 0.375, 0.625] }).unwrap();
