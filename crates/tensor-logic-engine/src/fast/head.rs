@@ -121,18 +121,19 @@ impl Machine {
             Combine::Min => Operation::Min,
             Combine::Times => Operation::Product,
         };
-        let sum = self.program.tensor(equation.tensor).style == Style::Square && combine == Combine::Sum;
+        let square = self.program.tensor(equation.tensor).style == Style::Square;
+        let sum = square && combine == Combine::Sum;
         let when = Condition::of_when(&term.when);
         let scope = Scope {
             over: &over,
             nearby,
-            zero: sum,
             fill: sum,
             truth: combine == Combine::Or,
             // A mean is a sum by its number: both for the same rows.
             whole: combine == Combine::Avg,
             ..Scope::new(term.when.node.number(), &own, when, &term.body, operation)
         };
+        let scope = Scope { zero: sum || (square && scope.picks_one()), ..scope };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
             return self.folded(equation, &scope, context, None, into);
@@ -154,7 +155,15 @@ impl Machine {
         counts: Option<Folded>,
         into: &mut Accumulator,
     ) -> Result<()> {
-        let folded = self.scope(scope, context)?;
+        let mut folded = self.scope(scope, context)?;
+        if folded.zero && scope.picks_one() {
+            // Beside other terms a 0 is not nothing.
+            let block = match &folded.rows {
+                Some(rows) => self.align(rows, folded.block, context)?,
+                None => folded.block,
+            };
+            folded = Folded { rows: None, block: block.filled(0.0), zero: false };
+        }
         let inner = context.with_rows(folded.rows.clone());
         self.note_contributions(&folded.block, &inner);
         if matches!(into, Accumulator::Lone) {

@@ -279,9 +279,19 @@ impl Planner<'_> {
 
     fn scope<'p>(&self, equation: &Equation, term: &'p Term, own: &'p [IndexId]) -> Scope<'p> {
         let tensor = self.machine.program.tensor(equation.tensor);
-        let zero = tensor.style == Style::Square && tensor.combine == Combine::Sum;
+        let square = tensor.style == Style::Square;
         let (node, when) = (term.when.node.number(), Condition::of_when(&term.when));
         let scope = Scope::new(node, own, when, &term.body, Operation::Sum);
+        let operation = match tensor.combine {
+            Combine::Max => Operation::Max,
+            Combine::Min => Operation::Min,
+            _ => Operation::Sum,
+        };
+        let picking = Scope { operation, ..scope.clone() };
+        if square && picking.picks_one() {
+            return Scope { over: &term.over, zero: true, ..picking };
+        }
+        let zero = square && tensor.combine == Combine::Sum;
         Scope { over: &term.over, zero, fill: zero, whole: tensor.combine == Combine::Avg, ..scope }
     }
 
@@ -328,6 +338,14 @@ impl Planner<'_> {
         } else {
             self.machine.grouped(&rows, &kept).0.len
         };
+        if scope.picks_one() {
+            // Zeros stand beside what is listed.
+            return Ok(Bindings {
+                order: Some(order),
+                listed: false,
+                entries: Some(left(self.machine, &|_| true)),
+            });
+        }
         let entries = groups as f64 * left(self.machine, &|index| !rows.binds(*index));
         Ok(Bindings { order: Some(order), listed: !kept.is_empty(), entries: Some(entries) })
     }

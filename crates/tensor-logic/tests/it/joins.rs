@@ -269,6 +269,55 @@ fn sums_of_listed_terms_are_listed() {
     }
 }
 
+/// The largest and the smallest of the elements of a square tensor that is kept by its support: zeros stand beside what is listed
+/// where not all of a group is. Of few elements by the interpreter, with whole rows and columns and with nothing at all; of many,
+/// what the few say.
+#[test]
+fn the_largest_stands_beside_zeros() {
+    const PICKS: &str = "S[j] = max[i](Z[i, j])\nT[i] = min[j](Z[i, j])\nM = max[i, j](Z[i, j])\nN = min[i, j](Z[i, j])\n\
+         D = max[i](Z[i, i])\nU[j] max= Z[i, j]\nV[i] min= Z[i, j]\nG max= Z[i, j]\nO[j] max= Z[3, j]\nR(j) max= Z[i, j]\n\
+         B[i] max= Z[i, j]\nB[i] max= W Z[j, i]\nY[i, j] max= Z[i, j]\nC[i] = W max[j](Z[i, j]) + min[j](Z[j, i])\nE = Y[i, j] (i + 2 j)\n";
+    let mut stream = common::stream("zeros beside what is listed");
+    for round in 0..40 {
+        let mut facts = String::new();
+        let mut fact = |i: u64, j: u64, value: i64| writeln!(facts, "A({i}, {j}) = {value}").unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        let (row, column) = (stream.below(40), stream.below(40));
+        for _ in 0..[0, 3, 60, 200][round % 4] {
+            let (i, j) = (stream.below(40), stream.below(40));
+            if i != row && j != column && seen.insert((i, j)) {
+                fact(i, j, stream.below(9) as i64 - 6);
+            }
+        }
+        // A whole column below 0, a whole row above.
+        if round % 3 == 0 {
+            (0..40).for_each(|i| fact(i, column, -1 - stream.below(5) as i64));
+            (0..40).filter(|j| *j != column).for_each(|j| fact(row, j, 1 + stream.below(5) as i64));
+        }
+        let body =
+            ["A(i, j)", "W A(i, j)", "A(i, j) (j - 20)", "W A(i, j) + A(j, i)"][stream.below(4) as usize];
+        let asked = "S?\nT?\nM?\nN?\nD?\nU?\nV?\nG?\nO?\nR(j)?\nB?\nC?\nE?\n";
+        let text = format!("i, j : 40\nA(i, j) : real\nW = -0.5\n{facts}Z[i, j] = {body}\n{PICKS}{asked}");
+        let wanted = answered(&text, &mut tensor_logic::reference::Reference::default());
+        let found = answered(&text, &mut Auto::new(Box::<Fast>::default()));
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+        assert!(
+            found.len() == wanted.len() && found.iter().zip(&wanted).all(near),
+            "{text}: {found:?} {wanted:?}"
+        );
+    }
+    // All elements of `Y` are asked for, and those of a product.
+    let picks: Vec<&str> = PICKS.lines().filter(|line| !line.starts_with(['Y', 'E', 'B'])).collect();
+    let wide = |width: usize| {
+        let picks = picks.join("\n");
+        format!(
+            "i, j : {width}\nA(0, 0) = 1; A(5, 7) = 2; A(3, 7) = -1; A(2, 1) = -3\nW = 0.5\nZ[i, j] = W A(i, j)\n{picks}\n\
+             S[7]?\nS[1]?\nT[2]?\nT[5]?\nM?\nN?\nD?\nU[7]?\nV[3]?\nG?\nO[7]?\nR(7)?\nC[2]?\n"
+        )
+    };
+    as_if_narrow(&wide);
+}
+
 /// Square tensors of which next to nothing is there, or nothing at all, take no room, wherever their elements come from:
 /// joins without a binding, functions that are absent for some bindings, rules over several relations.
 #[test]

@@ -15,6 +15,7 @@ use crate::fast::store::doubt::{Doubt, all_finite};
 use crate::fast::store::machine::{Context, Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
 use crate::fast::store::rows::Rows;
+use crate::function::Function;
 use crate::kernels::{Array, Binary};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
@@ -58,6 +59,11 @@ impl<'p> Scope<'p> {
     ) -> Scope<'p> {
         let (zero, fill, truth, whole) = (false, false, false, false);
         Scope { node, own, over: own, when, body, operation, nearby: &[], zero, fill, truth, whole }
+    }
+
+    /// Whether it is the largest or the smallest element of one read.
+    pub(crate) fn picks_one(&self) -> bool {
+        matches!(self.operation, Operation::Max | Operation::Min) && matches!(self.body, Expr::Read(_))
     }
 
     /// What must hold.
@@ -106,11 +112,8 @@ impl Machine {
         let mut conditions = scope.conditions();
         let reads = scope_reads(&conditions, scope.body);
         self.set_tuple_ranges(scope.own, &reads, scope.nearby);
-        let listed = if scope.zero && scope.operation == Operation::Sum {
-            self.zero_reads(scope, context)?
-        } else {
-            Vec::new()
-        };
+        let sums = scope.operation == Operation::Sum || scope.picks_one();
+        let listed = if scope.zero && sums { self.zero_reads(scope, context)? } else { Vec::new() };
         conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
         let support = self.support(scope.node, context, scope.own, &conditions, &free(scope.body))?;
         self.note_inside(scope.node, inside);
@@ -162,7 +165,28 @@ impl Machine {
             return Ok(Folded { block: binary(total.block.clone(), count.block, Binary::Divide), ..total });
         }
         let block = reduce(block, &drop, scope.operation);
-        self.fold_rows(scope, &support, block, scope.operation)
+        let folded = self.fold_rows(scope, &support, block, scope.operation)?;
+        if listed.is_empty() { Ok(folded) } else { self.beside_zeros(scope, &support, folded) }
+    }
+
+    /// The largest or the smallest of what is listed, and of the zeros that are not.
+    fn beside_zeros(&mut self, scope: &Scope<'_>, support: &Support, folded: Folded) -> Result<Folded> {
+        let Some(rows) = &support.rows else { return Ok(folded) };
+        if rows.len == 0 && folded.rows.is_none() {
+            return Ok(Folded { block: Block::scalar(0.0), ..folded });
+        }
+        let all: usize =
+            scope.over.iter().filter(|own| rows.binds(**own)).map(|own| self.size(*own)).product();
+        let counts = self.fold_rows(scope, support, Block::scalar(1.0), Operation::Sum)?.block;
+        let missing = counts.with(Binary::Compare(Comparison::Less), all as f64);
+        let with_zero = match scope.operation {
+            Operation::Max => folded.block.clone().call(&Function::Relu),
+            _ => folded.block.clone().negated().call(&Function::Relu).negated(),
+        };
+        // What is listed is finite: 0 times it is 0.
+        let others = binary(missing.clone().negated().with(Binary::Add, 1.0), folded.block, Binary::Multiply);
+        let block = binary(binary(missing, with_zero, Binary::Multiply), others, Binary::Add);
+        Ok(Folded { rows: folded.rows, block, zero: true })
     }
 
     /// How often each entry counts.
