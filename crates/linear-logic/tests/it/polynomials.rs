@@ -90,7 +90,8 @@ fn operand(stream: &mut Stream) -> Operand {
 #[test]
 fn polynomials_take_the_values_of_what_they_are_made_of() {
     let (mut refused, mut compared) = (0, 0);
-    for seed in numbers(300) {
+    // About one in eleven has letters that clash: of 300 there may be fewer than are wanted.
+    for seed in numbers(1200) {
         let mut stream = Family::named("linear-logic:polynomials").stream(seed);
         let operands = [operand(&mut stream), operand(&mut stream)];
         // A generic operator can only stand behind what is given.
