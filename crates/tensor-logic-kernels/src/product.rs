@@ -354,7 +354,11 @@ impl Product {
     /// Whether it has so few results, which are so long sums, that to pack what is read takes longer than to multiply it.
     fn is_long(&self, rows: usize, sum: usize) -> bool {
         let stand = (self.a.row == 1 || rows == 1) && (self.b.column == 1 || self.n == 1);
-        stand && (2..=MOST).contains(&rows) && (2..=MOST).contains(&self.n) && sum > *SUMS.end()
+        stand
+            && instruction_set() != "plain"
+            && (2..=MOST).contains(&rows)
+            && (2..=MOST).contains(&self.n)
+            && sum > *SUMS.end()
     }
 
     fn thin<T: Number>(&self, x: &[T], y: &[T], sizes: (usize, usize), out: &mut [T]) {

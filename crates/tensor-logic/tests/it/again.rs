@@ -70,12 +70,21 @@ fn answers(
     goals.into_iter().map(|goal| engine.values(&request, &[goal])).collect()
 }
 
+/// `lnorm` divides by the root of a variance and 1e-5: what is the same but for rounding comes out as many times as far apart.
+const STEEP: f64 = 316.0;
+
 /// How two values differ by more than some last bits. Sums that were once infinite are taken in the order of the text from
 /// then on: their last bits are others, also those of an element in which large numbers cancel, which stand beside it.
-fn rounded_difference(found: &Value, wanted: &Value, precision: Precision) -> Option<String> {
+fn rounded_difference(
+    found: &Value,
+    wanted: &Value,
+    precision: Precision,
+    is_steep: bool,
+) -> Option<String> {
     let how = value_difference(found, wanted)?;
     let (near, bits) = match precision {
         Precision::Double => (1e-9, 1e-14),
+        Precision::Single if is_steep => (1e-4 * STEEP, 1e-5),
         Precision::Single => (1e-4, 1e-5),
     };
     let all = |a: &[f64], b: &[f64]| {
@@ -105,6 +114,7 @@ fn disagreement(
     asked: Asked,
     numbers: Numbers,
 ) -> Option<String> {
+    let is_steep = format!("{:?}", program.equations).contains("Lnorm");
     let mut program = program.clone();
     each_number(&mut program, &mut |x| *x = numbers(*x));
     let program = &program;
@@ -121,7 +131,7 @@ fn disagreement(
             let wanted = answers(&mut engine(), program, &parameters, asked);
             for (goal, (found, wanted)) in goals(program).into_iter().zip(found.iter().zip(&wanted)) {
                 let how = match (found, wanted) {
-                    (Ok(found), Ok(wanted)) => rounded_difference(&found[0], &wanted[0], precision),
+                    (Ok(found), Ok(wanted)) => rounded_difference(&found[0], &wanted[0], precision, is_steep),
                     (Err(found), Err(wanted)) if found.code == wanted.code => None,
                     _ => Some(format!("{found:?} instead of {wanted:?}")),
                 };
