@@ -91,13 +91,8 @@ impl Auto {
         }
     }
 
-    /// The value of a goal by rules, or no.
-    fn by_rules<T>(
-        &mut self,
-        request: &Request<'_>,
-        goal: TensorId,
-        take: Take<T>,
-    ) -> Result<Option<Derived<T>>> {
+    /// What rules derive of a program.
+    fn session(&mut self, request: &Request<'_>) -> &mut Session {
         let stamp = request.program.stamp.number();
         let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
         let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
@@ -111,7 +106,17 @@ impl Auto {
             self.sessions[0].1.observe(self.observed.is_some());
         }
         self.sessions[0].1.stop_when(&self.stop);
-        self.sessions[0].1.value(request.program, goal, request.budget, take)
+        &mut self.sessions[0].1
+    }
+
+    /// The value of a goal by rules, or no.
+    fn by_rules<T>(
+        &mut self,
+        request: &Request<'_>,
+        goal: TensorId,
+        take: Take<T>,
+    ) -> Result<Option<Derived<T>>> {
+        self.session(request).value(request.program, goal, request.budget, take)
     }
 
     /// The program that the other engine sees: recursive relations, and joins that are too large for tables, are data.
@@ -393,9 +398,14 @@ impl Auto {
         if !asked.is_empty() {
             return self.over_weighted(request, goals, asked, by_rules, others);
         }
-        let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
+        let all: BTreeSet<TensorId> = goals.iter().copied().collect();
+        let (program, budget) = (request.program, request.budget);
+        let (found, counts) = self.session(request).together(program, &all, budget, datalog::answered)?;
+        self.derived.extend(counts);
+        let mut answers: BTreeMap<TensorId, T> =
+            found.into_iter().map(|(id, value)| (id, by_rules(value))).collect();
         let mut open: Vec<TensorId> = Vec::new();
-        for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
+        for goal in all.into_iter().filter(|goal| !answers.contains_key(goal)).collect::<Vec<_>>() {
             match self.by_rules(request, goal, datalog::answered)? {
                 None => open.push(goal),
                 Some((value, counts)) => {

@@ -27,6 +27,7 @@ use tensor_logic_core::signs;
 mod answer;
 mod construct;
 mod notes;
+mod together;
 mod translate;
 
 /// Several relations as a whole, without demand. Tuples may be inserted before the evaluation.
@@ -99,6 +100,8 @@ pub(crate) struct Session {
     notes: Option<Profile>,
     /// What ends an evaluation.
     stop: Stop,
+    /// Whether goals are no longer derived together, because they once were refused.
+    apart: bool,
 }
 
 /// An answer, and how many tuples each computed relation below it holds.
@@ -160,12 +163,7 @@ impl Session {
         }
         self.note_border("facts", since);
         let mut tensors = self.compiler.tensors();
-        // The elements of square tensors are no tuples of the program.
-        let squares = tensors.iter().filter(|(_, id)| program.tensor(**id).style == Style::Square);
-        let elements = squares.map(|(relation, _)| self.compiler.database.relation(*relation).len() as u64);
-        let tuples = budget.tuples.saturating_add(elements.sum());
-        let (bytes, rounds) = (budget.bytes, program.settings.rounds);
-        let limits = Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() };
+        let limits = self.limits(program, budget, &tensors);
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
             Err(failure) if unplanned(&failure) => {
@@ -196,13 +194,22 @@ impl Session {
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
         let since = self.notes.as_ref().map(|_| Instant::now());
-        let value = take(program, database, (goal, relation), bytes)?;
+        let value = take(program, database, (goal, relation), budget.bytes)?;
         self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.
             self.forget(goal);
         }
         Ok(Some((value, counts)))
+    }
+
+    fn limits(&self, program: &Program, budget: Budget, tensors: &BTreeMap<RelationId, TensorId>) -> Limits {
+        // The elements of square tensors are no tuples of the program.
+        let squares = tensors.iter().filter(|(_, id)| program.tensor(**id).style == Style::Square);
+        let elements = squares.map(|(relation, _)| self.compiler.database.relation(*relation).len() as u64);
+        let tuples = budget.tuples.saturating_add(elements.sum());
+        let (bytes, rounds) = (budget.bytes, program.settings.rounds);
+        Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() }
     }
 
     /// Brings the relation of a goal to hold all its tuples. Demand is worth a small try; where it is not small, all of

@@ -442,7 +442,10 @@ impl Session {
         machine.linear = linear;
         machine.levels = levels.into_iter().map(|(id, levels)| (id, Arc::new(levels))).collect();
         let skipped = numbering.skipped;
-        machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
+        // What was added here to list or to number tuples is no relation of the program.
+        let added = request.program.tensors.len()..machine.program.tensors.len();
+        machine.blocks = added.map(|id| (TensorId(id as u32), 0)).collect();
+        machine.blocks.extend(splits.iter().flat_map(|(id, split)| split.counted(*id)));
         Session {
             sources,
             needed: None,

@@ -24,8 +24,8 @@ impl Session {
 
     /// Forgets everything but the notes.
     pub(super) fn reset(&mut self) {
-        let (notes, stop) = (self.notes.take(), self.stop.clone());
-        *self = Session { notes, stop, ..Session::default() };
+        let (notes, stop, apart) = (self.notes.take(), self.stop.clone(), self.apart);
+        *self = Session { notes, stop, apart, ..Session::default() };
     }
 
     /// The time, where it matters.

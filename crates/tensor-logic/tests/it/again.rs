@@ -75,12 +75,7 @@ const STEEP: f64 = 316.0;
 
 /// How two values differ by more than some last bits. Sums that were once infinite are taken in the order of the text from
 /// then on: their last bits are others, also those of an element in which large numbers cancel, which stand beside it.
-fn rounded_difference(
-    found: &Value,
-    wanted: &Value,
-    precision: Precision,
-    is_steep: bool,
-) -> Option<String> {
+fn rounded_difference(found: &Value, wanted: &Value, precision: Precision, is_steep: bool) -> Option<String> {
     let how = value_difference(found, wanted)?;
     let (near, bits) = match precision {
         Precision::Double => (1e-9, 1e-14),

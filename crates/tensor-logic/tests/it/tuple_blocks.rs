@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seeded::Stream;
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::{Engine, Parameters, Request};
+use tensor_logic::engine::{Budget, Engine, Parameters, Request};
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::gradient::adjoint;
 use tensor_logic::profile::Executor;
@@ -362,4 +362,32 @@ fn later_questions_find_what_earlier_ones_passed_over() {
         found.outcome.answers.iter().map(|answer| answer.content.numbers().to_vec()).collect();
     let tanh = [1.0_f64.tanh(), 2.0_f64.tanh()];
     assert_eq!(answers, [vec![2.0], vec![1.0, 2.0, 1.0, 2.0], vec![2.0], [tanh, tanh].concat()]);
+}
+
+/// What the engine itself adds to number and to list tuples is no tuple of the program.
+#[test]
+fn only_tuples_of_the_program_are_counted() {
+    let head = "i : 4\nj : 6\nA = [[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]]\nE(0, 1); E(1, 3)\n";
+    for rule in [
+        "A[n, j-j]",
+        "A[n, j]",
+        "R(n, i) + A[n, 0]",
+        "tanh(E(n, j) + A[n, j])",
+        "tanh(E(n, m) + E(m, n))",
+        "E(n, m) A[n, j]",
+    ] {
+        let program = analysed(&format!("{head}Q(n, i, j) += {rule}\nQ?\n")).unwrap();
+        let goal = program.tensors.iter().position(|tensor| tensor.name == "Q").unwrap();
+        let asked = |engine: &mut dyn Engine, tuples: u64| {
+            let (parameters, budget) = (Parameters::new(), Budget { tuples, ..BUDGET });
+            let request = Request { program: &program, parameters: &parameters, budget };
+            engine.values(&request, &[TensorId(goal as u32)])
+        };
+        let least = (1..200).find(|tuples| asked(&mut Reference::default(), *tuples).is_ok()).unwrap();
+        for storage in STORAGES {
+            let mut found = |tuples: u64| asked(&mut Fast::with_storage(storage), tuples);
+            assert!(found(least).is_ok(), "{storage:?}, {rule}: {least}: {:?}", found(least));
+            assert!(found(least / 2 - 1).is_err(), "{storage:?}, {rule}");
+        }
+    }
 }
