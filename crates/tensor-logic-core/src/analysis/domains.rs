@@ -11,7 +11,7 @@ use crate::ast::Span;
 use crate::error::{Code, Refusal};
 use crate::lower::Draft;
 use crate::names::Names;
-use crate::presence::{bounds_counted, bounds_with, extent};
+use crate::presence::{bounds_where_defined, bounds_with, extent};
 use crate::program::{
     Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Style,
     TensorId, Term, When,
@@ -197,7 +197,8 @@ impl Inference<'_> {
                         let settled = self.classes.source(class).is_some()
                             || self.classes.domain(class, symbols).is_err();
                         let count = |id| Some(self.range_len(id));
-                        let bounds = bounds_counted(function, &|id| self.reach(equation, id, 0), &count);
+                        let bounds =
+                            bounds_where_defined(function, &|id| self.reach(equation, id, 0), &count);
                         match bounds.filter(|_| !of_index || !settled) {
                             Some((from, to)) => {
                                 values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
@@ -266,7 +267,7 @@ impl Inference<'_> {
             let written = equations.iter().filter_map(|equation| {
                 let equation = self.draft.program.equation(*equation);
                 let inner = |index| self.reach(equation, index, 0);
-                bounds_counted(equation.head.get(place)?, &inner, &|id| Some(self.range_len(id)))
+                bounds_where_defined(equation.head.get(place)?, &inner, &|id| Some(self.range_len(id)))
             });
             let held = known.into_iter().chain(written).filter(|(from, to)| from <= to);
             let hull = held.reduce(|(a, b), (from, to)| (a.min(from), b.max(to)));

@@ -43,7 +43,25 @@ pub fn bounds_counted(
     range: &impl Fn(IndexId) -> Option<(i64, i64)>,
     count: &impl Fn(IndexId) -> Option<i64>,
 ) -> Option<(i64, i64)> {
-    let of = |part: &IndexFn| bounds_counted(part, range, count);
+    bounded(function, range, count, false)
+}
+
+/// [`bounds_counted`] of what the function gives where it has a value at all: nothing is divided by 0.
+pub fn bounds_where_defined(
+    function: &IndexFn,
+    range: &impl Fn(IndexId) -> Option<(i64, i64)>,
+    count: &impl Fn(IndexId) -> Option<i64>,
+) -> Option<(i64, i64)> {
+    bounded(function, range, count, true)
+}
+
+fn bounded(
+    function: &IndexFn,
+    range: &impl Fn(IndexId) -> Option<(i64, i64)>,
+    count: &impl Fn(IndexId) -> Option<i64>,
+    partly: bool,
+) -> Option<(i64, i64)> {
+    let of = |part: &IndexFn| bounded(part, range, count, partly);
     let corners = |a: (i64, i64), b: (i64, i64), join: &dyn Fn(i64, i64) -> Option<i64>| {
         if a.0 > a.1 || b.0 > b.1 {
             return Some(EMPTY);
@@ -62,7 +80,11 @@ pub fn bounds_counted(
         IndexFn::Divide(a, b) => {
             let divisor = of(b)?;
             if divisor.0 <= 0 && divisor.1 >= 0 {
-                return None;
+                let parts = [(divisor.0, -1), (1, divisor.1)].map(|part| corners(of(a)?, part, &floor_div));
+                let held =
+                    parts.into_iter().map(|part| part.filter(|_| partly)).collect::<Option<Vec<_>>>()?;
+                let held = held.into_iter().filter(|(from, to)| from <= to);
+                return Some(held.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or(EMPTY));
             }
             corners(of(a)?, divisor, &floor_div)
         }
@@ -75,6 +97,8 @@ pub fn bounds_counted(
             match (from == to, from > 0) {
                 (true, true) => Some(inside.unwrap_or((0, from - 1))),
                 (true, false) if from < 0 => Some((from + 1, 0)),
+                _ if partly && (from, to) == (0, 0) => Some(EMPTY),
+                _ if partly => Some(((from + 1).min(0), (to - 1).max(0))),
                 _ => None,
             }
         }

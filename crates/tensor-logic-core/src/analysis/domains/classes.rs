@@ -114,6 +114,7 @@ impl Classes {
     }
 
     fn supply(&mut self, draft: &Draft, reports: &mut Vec<Refusal>) {
+        let symbols = &draft.program.symbols;
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             let start = tensor.start.iter().filter_map(|start| match start {
                 Start::Array { shape, .. } => Some((shape, tensor.span)),
@@ -131,7 +132,7 @@ impl Classes {
                     let name = tensor.name.clone();
                     let source = Origin { domain: Domain::size(*size), declared: false, span, name };
                     let known = self.sources.get(node).cloned().flatten();
-                    let merged = merge(known, Some(source), &place.to_string(), span);
+                    let merged = merge(known, Some(source), &place.to_string(), span, symbols);
                     self.settle(node, merged, reports);
                 }
             }
@@ -166,6 +167,7 @@ impl Classes {
             }
         }
         events.sort_by_key(|(span, _)| span.start);
+        let symbols = &draft.program.symbols;
         for (span, event) in events {
             match event {
                 Event::Declared(node, name, domain) => {
@@ -177,7 +179,8 @@ impl Classes {
                         name: name.to_owned(),
                     };
                     let root = self.root(node);
-                    let merged = merge(self.sources.get(root).cloned().flatten(), Some(source), name, span);
+                    let known = self.sources.get(root).cloned().flatten();
+                    let merged = merge(known, Some(source), name, span, symbols);
                     self.settle(root, merged, reports);
                 }
                 Event::Alone(place, index, name) => {
@@ -187,7 +190,7 @@ impl Classes {
                     }
                     let (mine, other) =
                         (self.sources.get(b).cloned().flatten(), self.sources.get(a).cloned().flatten());
-                    let merged = merge(mine, other, name, span);
+                    let merged = merge(mine, other, name, span, symbols);
                     if merged.is_ok()
                         && let Some(parent) = self.parents.get_mut(b)
                     {
@@ -311,6 +314,7 @@ fn merge(
     second: Option<Origin>,
     name: &str,
     span: Span,
+    symbols: &Symbols,
 ) -> Result<Option<Origin>, Refusal> {
     let (first, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
@@ -332,6 +336,22 @@ fn merge(
             .label(early.span, count(early))
             .label(late.span, count(late))
             .help("give both the same size, or use two index names"));
+    }
+    if first.declared && second.declared && first.domain != second.domain {
+        let (early, late) =
+            if first.span.start <= second.span.start { (&first, &second) } else { (&second, &first) };
+        let words = |source: &Origin| super::show(&source.domain, symbols);
+        let message = format!(
+            "index `{name}` has the values {} in `{}` and {} in `{}`",
+            words(early),
+            early.name,
+            words(late),
+            late.name
+        );
+        return Err(Refusal::new(Code::SizeConflict, span, message)
+            .label(early.span, words(early))
+            .label(late.span, words(late))
+            .help("give both the same values, or copy element by element: `B[z] = A[z-1]`"));
     }
     Ok(Some(if second.declared && !first.declared { second } else { first }))
 }

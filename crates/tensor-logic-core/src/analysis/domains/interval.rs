@@ -1,9 +1,12 @@
 //! Intervals of index functions: what values a function takes, and for which values of one index
 //! it stays inside a domain.
 
-use crate::presence::{bounds, bounds_with};
+use crate::presence::{bounds_where_defined, bounds_with, extent, range};
 use crate::program::{IndexFn, IndexId, Program, Range, floor_div};
 use crate::value::{Const, Domain};
+
+/// Functions of which no formula says the values are tried for up to so many bindings.
+const TRIED: usize = 1 << 20;
 
 /// The values that a function takes.
 pub(super) enum Values {
@@ -24,7 +27,66 @@ pub(super) fn values(program: &Program, function: &IndexFn) -> Values {
             Range::Domain(domain) => Values::Listed(domain.values().collect()),
             Range::Tuples | Range::Computed => Values::Unknown,
         },
-        _ => bounds(program, function).map_or(Values::Unknown, |(from, to)| Values::Between(from, to)),
+        _ => hull(program, function).map_or(Values::Unknown, |(from, to)| Values::Between(from, to)),
+    }
+}
+
+/// The smallest and the largest value that a function takes, where its indices have known ranges: `i * i - 2 * i` is not
+/// smaller than -1, which the bounds of its parts do not say. Of functions of very many bindings it is what the parts say.
+pub(super) fn hull(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
+    let count = |id| range(program, id).and_then(|domain| i64::try_from(domain.len()).ok());
+    let bounds = bounds_where_defined(function, &|id| range(program, id).and_then(extent), &count)?;
+    let mut indices: Vec<IndexId> = Vec::new();
+    let mut repeated = false;
+    function.visit(&mut |id| match indices.contains(&id) {
+        true => repeated = true,
+        false => indices.push(id),
+    });
+    if bounds.0 > bounds.1 || (!repeated && attained(program, function)) {
+        return Some(bounds);
+    }
+    let domains: Vec<&Domain> = indices.iter().map(|id| range(program, *id)).collect::<Option<_>>()?;
+    let bindings = domains.iter().try_fold(1_usize, |all, domain| all.checked_mul(domain.len()));
+    let Some(bindings) = bindings.filter(|bindings| *bindings <= TRIED) else { return Some(bounds) };
+    let mut positions = vec![0; domains.len()];
+    let mut found: Option<(i64, i64)> = None;
+    for _ in 0..bindings {
+        let at = |id: IndexId| indices.iter().position(|other| *other == id);
+        let value = |id| at(id).and_then(|at| domains[at].value(positions[at]));
+        if let Some(value) =
+            function.evaluate(&value, &|id| at(id).map(|at| positions[at])).and_then(Const::int)
+        {
+            found = Some(found.map_or((value, value), |(from, to)| (from.min(value), to.max(value))));
+        }
+        for (position, domain) in positions.iter_mut().zip(&domains) {
+            *position += 1;
+            if *position < domain.len() {
+                break;
+            }
+            *position = 0;
+        }
+    }
+    // No value at all: the wrong way round.
+    Some(found.unwrap_or((1, 0)))
+}
+
+/// Whether a function of different indices takes the smallest and the largest value that the bounds of its parts say.
+fn attained(program: &Program, function: &IndexFn) -> bool {
+    let of = |part: &IndexFn| attained(program, part);
+    let bounds = |part: &IndexFn| bounds_with(part, &|id| range(program, id).and_then(extent));
+    match function {
+        IndexFn::Const(_) | IndexFn::Index(_) | IndexFn::Ordinal(_) => true,
+        IndexFn::Negate(a) => of(a),
+        IndexFn::Add(a, b) | IndexFn::Subtract(a, b) | IndexFn::Multiply(a, b) => of(a) && of(b),
+        IndexFn::Divide(a, b) => bounds(b).is_some_and(|(low, high)| low > 0 || high < 0) && of(a) && of(b),
+        IndexFn::Remainder(a, b) => {
+            let IndexFn::Const(divisor) = **b else { return false };
+            let (Some(divisor), Some((from, to))) = (divisor.int(), bounds(a)) else { return false };
+            // All remainders, or none but the numbers themselves.
+            let all =
+                a.alone().is_some() && to.saturating_sub(from).saturating_add(1) >= divisor.saturating_abs();
+            (all || (0 <= from && to < divisor)) && of(a)
+        }
     }
 }
 

@@ -9,10 +9,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::classes::Mixed;
-use super::interval::Solver;
+use super::interval::{Solver, hull};
 use super::{Inference, binds, scopes};
 use crate::error::{Code, Refusal};
-use crate::presence::{bounds_with, extent};
+use crate::presence::extent;
 use crate::program::{
     Argument, Equation, EquationId, Expr, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style,
     TensorId,
@@ -139,6 +139,7 @@ impl Inference<'_> {
         let equation = self.draft.program.equation(id);
         let mut limits = Limits::default();
         let mut padded = Limits::default();
+        let mut unsolved = Vec::new();
         let range = |other: IndexId| match &self.draft.program.index(other).range {
             Range::Domain(domain) if !open.contains(&other) => extent(domain),
             _ => None,
@@ -164,14 +165,16 @@ impl Inference<'_> {
             if waits {
                 continue;
             }
-            if let Some((from, to)) = (Solver { index, range: &range }).solve(function, low, high) {
-                limits.meet(Domain::Interval { from, to });
+            match (Solver { index, range: &range }).solve(function, low, high) {
+                Some((from, to)) => limits.meet(Domain::Interval { from, to }),
+                None => unsolved.push((function, low, high)),
             }
         }
         if limits.domain.is_none() {
             limits.domain = padded.domain;
             limits.waiting |= padded.waiting;
         }
+        limits.within(index, &unsolved);
         let note = self.draft.indices.get(index.0 as usize);
         if let Some((from, to)) = note.and_then(|note| note.slice) {
             let whole = limits.domain.clone().or_else(|| self.class_domain(index)).or_else(|| {
@@ -255,7 +258,7 @@ impl Inference<'_> {
             return self.unbound(id, index);
         }
         if recursive && self.acted_by(own, class) && self.classes.source(class).is_none() {
-            return self.range_between_constants(id, index, class, own);
+            return self.range_between_constants(id, index, class);
         }
         match self.classes.domain(class, &self.draft.program.symbols) {
             Ok(Some(domain)) => self.set_range(index, domain),
@@ -299,13 +302,7 @@ impl Inference<'_> {
     }
 
     /// The recursion is carried as far as somebody asks.
-    fn range_between_constants(
-        &mut self,
-        id: EquationId,
-        index: IndexId,
-        class: usize,
-        own: &HashSet<TensorId>,
-    ) {
+    fn range_between_constants(&mut self, id: EquationId, index: IndexId, class: usize) {
         let written = self.classes.written(class).iter().map(|(value, _)| *value);
         let constants = written.chain(self.classes.read(class).iter().copied());
         let ints: Vec<i64> = constants.filter_map(Const::int).collect();
@@ -313,7 +310,7 @@ impl Inference<'_> {
             (Some(low), Some(high)) if !self.classes.read(class).is_empty() => (*low, *high),
             _ => {
                 self.set_range(index, Domain::size(0));
-                return self.unbounded(id, index, own);
+                return self.unbounded(id, index);
             }
         };
         let (mut from, mut to) = (low, high);
@@ -330,24 +327,11 @@ impl Inference<'_> {
         self.set_range(index, Domain::Interval { from, to });
     }
 
-    fn unbounded(&mut self, id: EquationId, index: IndexId, own: &HashSet<TensorId>) {
+    fn unbounded(&mut self, id: EquationId, index: IndexId) {
         let program = &self.draft.program;
         let equation = program.equation(id);
         let entry = program.index(index);
         if self.poisoned.contains(&equation.tensor) {
-            return;
-        }
-        let moves =
-            equation.head.iter().any(|function| function.alone().is_none() && mentions(function, index));
-        let mut reads_moved = false;
-        equation.visit_reads(&mut |read, _| {
-            reads_moved |= own.contains(&read.tensor)
-                && read.arguments.iter().any(|argument| match argument {
-                    Argument::At(function) => function.alone().is_none() && mentions(function, index),
-                    Argument::Any => false,
-                });
-        });
-        if !moves && !reads_moved {
             return;
         }
         let (name, tensor) = (entry.name.clone(), program.name(equation.tensor).to_owned());
@@ -402,13 +386,7 @@ impl Inference<'_> {
             let domain = match function.alone().map(|index| self.draft.program.index(index).range.clone()) {
                 Some(Range::Domain(domain)) => Some(domain),
                 Some(Range::Tuples) => function.alone().and_then(|index| self.class_domain(index)),
-                _ => {
-                    let range = |id: IndexId| match &self.draft.program.index(id).range {
-                        Range::Domain(domain) => extent(domain),
-                        _ => None,
-                    };
-                    bounds_with(&function, &range).map(|(from, to)| Domain::Interval { from, to })
-                }
+                _ => hull(&self.draft.program, &function).map(|(from, to)| Domain::Interval { from, to }),
             };
             let entry = self.draft.program.tensors.get_mut(tensor.0 as usize);
             if let Some(slot) = entry.and_then(|tensor| tensor.places.get_mut(place))
@@ -456,6 +434,32 @@ impl Limits {
             Some(known) => intersect(known, &domain),
             None => domain,
         });
+    }
+
+    /// Shortens the range at both ends to where these functions, of which nobody can say where they stay between two numbers,
+    /// do: `A[i] A[i * i]` reads up to the root of what `A[i]` does.
+    fn within(&mut self, index: IndexId, functions: &[(&IndexFn, i64, i64)]) {
+        let mut alone: Vec<&(&IndexFn, i64, i64)> = Vec::new();
+        for function in functions {
+            let mut others = false;
+            function.0.visit(&mut |other| others |= other != index);
+            alone.extend((!others).then_some(function));
+        }
+        let Some(Domain::Interval { from, to }) = &mut self.domain else { return };
+        let fits = |value: i64| {
+            alone.iter().all(|(function, low, high)| {
+                let found = function.evaluate(&|_| Some(Const::Int(value)), &|_| None).and_then(Const::int);
+                found.is_some_and(|found| (*low..=*high).contains(&found))
+            })
+        };
+        if !alone.is_empty() {
+            while from <= to && !fits(*from) {
+                *from += 1;
+            }
+            while from <= to && !fits(*to) {
+                *to -= 1;
+            }
+        }
     }
 }
 

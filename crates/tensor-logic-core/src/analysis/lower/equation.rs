@@ -91,10 +91,12 @@ impl<'a> Context<'a> {
         self.left.clone_from(&left.left);
         let square = self.draft.program.tensor(tensor).style == Style::Square;
         let reading = Reading { square, elementwise: false };
-        let guards: Vec<&Literal> = guards.iter().collect();
-        if let ExprKind::Call { name, arguments, .. } = &expr.kind
+        let mut guards: Vec<&Literal> = guards.iter().collect();
+        if let ExprKind::Call { name, arguments, guards: own, .. } = &expr.kind
             && name.text == "concat"
         {
+            // It is the whole right side: what it asks for is asked for there.
+            guards.extend(own);
             return self.concat(
                 (span, head.span, sign_span),
                 left,
@@ -197,12 +199,14 @@ impl<'a> Context<'a> {
         for (place, function) in head.places.iter().enumerate() {
             let Some(id) = function.alone() else { continue };
             let name = self.draft.program.index(id).name.clone();
-            let used = arguments.iter().any(|argument| {
-                let mut names = Occurrences::default();
+            let mut names = Occurrences::default();
+            arguments.iter().for_each(|argument| {
                 names.expression(argument);
-                names.contains(&name)
             });
-            if !used {
+            guards.iter().for_each(|guard| {
+                names.literals(std::slice::from_ref(*guard));
+            });
+            if !names.contains(&name) {
                 missing.push((place, id));
             }
         }

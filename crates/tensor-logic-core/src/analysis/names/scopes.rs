@@ -150,6 +150,7 @@ impl<'a> Builder<'a> {
     ) {
         if name == "concat" {
             arguments.iter().for_each(|argument| self.expr(argument, divisor, scope));
+            guards.iter().for_each(|guard| self.literal(guard, scope));
             return;
         }
         let axes = axes.unwrap_or(&[]);
