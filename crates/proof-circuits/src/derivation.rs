@@ -65,7 +65,7 @@ impl Proofs {
         limits: &Limits<'_>,
     ) -> Result<Explained, Failure> {
         let table = Keeper::new(self, weights, limits)?.table(&[goal], keep)?;
-        Ok(Explained { proofs: self.derived(goal, &table, most), exact: true })
+        Ok(Explained { proofs: self.derived(goal, &table, most, true), exact: true })
     }
 
     /// The most probable proofs of an atom, so many at most.
@@ -96,7 +96,7 @@ impl Proofs {
                 (Some(_), None) => false,
             };
             if exact && table.rests {
-                return Ok(Explained { proofs: self.derived(goal, &table, most), exact });
+                return Ok(Explained { proofs: self.derived(goal, &table, most, false), exact });
             }
             found = Some(table);
             if k == usize::MAX {
@@ -105,7 +105,7 @@ impl Proofs {
             keeper.allow(EFFORT);
             k = k.saturating_mul(4);
         }
-        let proofs = found.map_or_else(Vec::new, |table| self.derived(goal, &table, most));
+        let proofs = found.map_or_else(Vec::new, |table| self.derived(goal, &table, most, false));
         Ok(Explained { proofs, exact: false })
     }
 
@@ -130,14 +130,16 @@ impl Proofs {
         denied
     }
 
-    fn derived(&self, goal: Atom, table: &Table, most: usize) -> Vec<Proof> {
+    fn derived(&self, goal: Atom, table: &Table, most: usize, is_kept: bool) -> Vec<Proof> {
         if self.atoms() <= goal.0 as usize {
             return Vec::new();
         }
         let below = Search::new(self).below(&[goal]).atoms;
         let possible = table.of(goal).iter().filter(|(_, proof)| !self.is_impossible(proof));
         let proof = |(probability, literals): &(f64, Literals)| {
-            let steps = Reading::new(self, table, literals, &below).steps(goal)?;
+            let read = |is_kept: bool| Reading::new(self, table, literals, &below, is_kept).steps(goal);
+            // In a recursion that was given up, what was kept of a part may have changed since.
+            let steps = if is_kept { read(true).or_else(|| read(false)) } else { read(false) }?;
             Some(Proof { probability: *probability, literals: literals.clone(), steps })
         };
         possible.take(most).filter_map(proof).collect()
@@ -165,12 +167,20 @@ struct Reading<'a> {
     denials: HashMap<Atom, Option<Literals>>,
     /// The rule of each atom that follows from them.
     rules: HashMap<Atom, u32>,
+    /// Whether an atom rests on what was kept of it only, and not on what follows from the same events in another way.
+    is_kept: bool,
 }
 
 impl<'a> Reading<'a> {
-    fn new(proofs: &'a Proofs, table: &'a Table, events: &'a [Literal], below: &[Atom]) -> Reading<'a> {
+    fn new(
+        proofs: &'a Proofs,
+        table: &'a Table,
+        events: &'a [Literal],
+        below: &[Atom],
+        is_kept: bool,
+    ) -> Reading<'a> {
         let (denials, rules) = (HashMap::new(), HashMap::new());
-        let mut reading = Reading { proofs, table, events, denials, rules };
+        let mut reading = Reading { proofs, table, events, denials, rules, is_kept };
         reading.follow(below);
         reading
     }
@@ -184,7 +194,7 @@ impl<'a> Reading<'a> {
         let mut level: Vec<u32> = Vec::new();
         for rule in below.iter().flat_map(|atom| &proofs.rules_of[atom.0 as usize]) {
             let body = proofs.body(*rule);
-            if !body.iter().all(|literal| self.holds(*literal)) {
+            if !body.iter().all(|literal| self.holds(*literal)) || !self.keeps(*rule) {
                 continue;
             }
             let mut parts = 0;
@@ -218,6 +228,25 @@ impl<'a> Reading<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a proof that was kept of the head of a rule says what its body says, and what was kept of the atoms there.
+    fn keeps(&self, rule: u32) -> bool {
+        let says = |proof: &[Literal], literal: &Literal| {
+            says(self.proofs, proof, *literal)
+                || matches!(literal, Literal::IsNot(_)) && self.is_excluded(*literal)
+        };
+        let within = |proof: &[Literal], literal: &Literal| match literal {
+            Literal::Follows(atom) => {
+                self.table.of(*atom).iter().any(|(_, part)| part.iter().all(|literal| says(proof, literal)))
+            }
+            Literal::FollowsNot(_) => true,
+            Literal::Is(_) | Literal::IsNot(_) => says(proof, literal),
+        };
+        let body = self.proofs.body(rule);
+        let head = self.table.of(self.proofs.heads[rule as usize]).iter();
+        let mut known = head.filter(|(_, proof)| proof.iter().all(|literal| says(self.events, literal)));
+        !self.is_kept || known.any(|(_, proof)| body.iter().all(|literal| within(proof, literal)))
     }
 
     /// Whether a literal holds, if the atoms that are to follow do.

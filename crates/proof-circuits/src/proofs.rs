@@ -33,6 +33,8 @@ pub struct Proofs {
     pub(crate) alternatives: Vec<u32>,
     /// The event of each choice that is the case for certain.
     pub(crate) sure: Vec<Option<Event>>,
+    /// Which place each of the first events has where proofs are as probable; that of its number where none is said.
+    pub(crate) ranks: Vec<u32>,
     /// The stratum of each atom.
     pub(crate) strata: Vec<u32>,
     /// The rules of each atom, by their numbers.
@@ -69,6 +71,22 @@ impl Proofs {
         if let Some(choice) = self.choices.get(event.0 as usize) {
             self.sure[*choice as usize] = Some(event);
         }
+    }
+
+    /// Which place the event has among all where proofs are as probable: those go first whose events do. Without it, it is the
+    /// number of the event, and alternatives stand together.
+    pub fn rank(&mut self, event: Event, place: u32) {
+        let at = event.0 as usize;
+        if at < self.choices.len() {
+            let known = self.ranks.len() as u32;
+            self.ranks.extend(known..=event.0);
+            self.ranks[at] = place;
+        }
+    }
+
+    /// The place of an event.
+    pub(crate) fn rank_of(&self, event: Event) -> u32 {
+        self.ranks.get(event.0 as usize).copied().unwrap_or(event.0)
     }
 
     /// An atom without rules, which never follows. Atoms that follow from each other share a stratum; one that another one

@@ -43,6 +43,7 @@ impl Proofs {
             choices: self.choices.clone(),
             alternatives: self.alternatives.clone(),
             sure: self.sure.clone(),
+            ranks: self.ranks.clone(),
             ..Proofs::default()
         };
         let mut atoms = Vec::with_capacity(goals.len());
@@ -256,7 +257,10 @@ impl<'p> Keeper<'p> {
     /// The most probable ones, without those that contain another.
     pub(crate) fn best(&mut self, mut found: Vec<Weighted>) -> Vec<Weighted> {
         let order = |a: &Weighted, b: &Weighted| match b.0.total_cmp(&a.0) {
-            Ordering::Equal => a.1.len().cmp(&b.1.len()).then_with(|| a.1.cmp(&b.1)),
+            Ordering::Equal => a.1.len().cmp(&b.1.len()).then_with(|| match self.proofs.ranks.is_empty() {
+                true => a.1.cmp(&b.1),
+                false => self.ranked(&a.1).cmp(&self.ranked(&b.1)),
+            }),
             order => order,
         };
         found.sort_by(order);
@@ -278,6 +282,14 @@ impl<'p> Keeper<'p> {
             best.push((weight, proof));
         }
         best
+    }
+
+    /// The places of the events of a proof, in order.
+    fn ranked(&self, proof: &[Literal]) -> Vec<(u32, Literal)> {
+        let mut ranked: Vec<_> =
+            proof.iter().map(|literal| (self.proofs.rank_of(event(*literal)), *literal)).collect();
+        ranked.sort_unstable();
+        ranked
     }
 
     /// Takes from what may still be done; false where nothing is left.

@@ -10,8 +10,8 @@ use tensor_logic_core::value::{Const, Domain, Tuple, element};
 /// The values of the entries along an axis, by the values of its indices.
 pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;
 
-/// A weighted tuple: the relation, and which of those that are given of it.
-pub(super) type Event = (TensorId, usize);
+/// A weighted tuple: where it stands in the text, the relation, and which of those that are given of it.
+pub(super) type Event = (usize, TensorId, usize);
 
 /// What happens in a world.
 pub(super) type Events = BTreeSet<Event>;

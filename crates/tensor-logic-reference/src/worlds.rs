@@ -65,7 +65,7 @@ impl<N: Number> Machine<'_, N> {
             _ => None,
         };
         let mut slopes: BTreeMap<Tuple, N> = BTreeMap::new();
-        for (element, _) in self.weights(source, self.program.tensor(source).is_proved())? {
+        for (_, element, _) in self.weights(source, self.program.tensor(source).is_proved())? {
             if slopes.contains_key(&element) {
                 continue;
             }
@@ -135,7 +135,7 @@ impl<N: Number> Machine<'_, N> {
         each_world(&choices, &mut |at| {
             let events = events(&choices, at);
             let mut holds: BTreeMap<TensorId, Facts> = BTreeMap::new();
-            for ((tensor, _), tuple, _) in
+            for ((_, tensor, _), tuple, _) in
                 choices.iter().zip(at).filter_map(|(choice, which)| choice.tuples.get(*which))
             {
                 holds.entry(*tensor).or_default().push(tuple, 1.0, None);
@@ -205,7 +205,9 @@ impl<N: Number> Machine<'_, N> {
             let apart =
                 self.program.exclusive.iter().find(|(tensor, _)| *tensor == id).map(|(_, place)| *place);
             let mut groups: BTreeMap<Tuple, usize> = BTreeMap::new();
-            for (nth, (tuple, weight)) in self.weights(id, below.contains(&id))?.into_iter().enumerate() {
+            for (nth, (stands, tuple, weight)) in
+                self.weights(id, below.contains(&id))?.into_iter().enumerate()
+            {
                 let (name, value) = (self.program.name(id), weight.value());
                 let shown = self.program.show_tuple(&tuple);
                 if !(-ROUNDING..=1.0 + ROUNDING).contains(&value) {
@@ -229,7 +231,7 @@ impl<N: Number> Machine<'_, N> {
                     choice.certain = Some(choice.tuples.len());
                 }
                 let weight = lift(id, &tuple, N::with(value.clamp(0.0, 1.0), weight.slope()));
-                choice.tuples.push(((id, nth), tuple, weight));
+                choice.tuples.push(((stands, id, nth), tuple, weight));
                 let sum: f64 = choice.tuples.iter().map(|(_, _, weight)| weight.value()).sum();
                 if sum > 1.0 + ROUNDING {
                     let message =
@@ -241,17 +243,26 @@ impl<N: Number> Machine<'_, N> {
         Ok(choices)
     }
 
-    /// The weighted tuples of a relation, or the elements of another tensor.
-    fn weights(&self, id: TensorId, proved: bool) -> Result<Vec<(Tuple, N)>> {
+    /// The weighted tuples of a relation, or the elements of another tensor, each with where it stands in the text.
+    fn weights(&self, id: TensorId, proved: bool) -> Result<Vec<(usize, Tuple, N)>> {
         let tensor = self.program.tensor(id);
-        let mut found: Vec<(Tuple, N)> = Vec::new();
+        let mut found: Vec<(usize, Tuple, N)> = Vec::new();
+        let stands = tensor.span.start;
         if proved {
+            let facts = tensor.given.iter().filter_map(Given::facts);
+            let spans = facts.flat_map(|facts| {
+                let span = |at| facts.spans.get(at).unwrap_or(&facts.source).start;
+                (0..facts.count).map(span).collect::<Vec<_>>()
+            });
+            let mut spans = spans.collect::<Vec<_>>().into_iter();
+            let learned = tensor.role == Role::Parameter;
             self.each_given(id, &mut |tuple, value| {
+                let own = if learned { stands } else { spans.next().unwrap_or(stands) };
                 let inside = |(place, value): (&Place, &Const)| {
                     place.limit.as_ref().is_none_or(|domain| domain.contains(*value))
                 };
                 if tensor.places.iter().zip(&tuple).all(inside) {
-                    found.push((tuple, value));
+                    found.push((own, tuple, value));
                 }
                 Ok(())
             })?;
@@ -260,10 +271,11 @@ impl<N: Number> Machine<'_, N> {
         match self.store(id) {
             Some(Store::Dense(domains, values)) => {
                 let domains: &[Domain] = domains;
-                found.extend(values.iter().enumerate().map(|(at, value)| (element(domains, at), *value)));
+                let all = values.iter().enumerate();
+                found.extend(all.map(|(at, value)| (stands, element(domains, at), *value)));
             }
             Some(Store::Sparse(tuples)) => {
-                found.extend(tuples.iter().map(|(tuple, value)| (tuple.clone(), *value)));
+                found.extend(tuples.iter().map(|(tuple, value)| (stands, tuple.clone(), *value)));
             }
             None => {}
         }

@@ -75,6 +75,8 @@ struct Reader<'a> {
     needed: BTreeMap<TensorId, Vec<Tuple>>,
     events: HashMap<(TensorId, Tuple), usize>,
     weights: Vec<(TensorId, Weight)>,
+    /// Where in the text the weight of each event stands: its tensor or its own fact, and which of them it is.
+    stands: Vec<(usize, usize)>,
     /// The elements of tensors that are read as probabilities.
     elements: BTreeMap<TensorId, Elements>,
     /// Where the literals of each factor of the last rule end.
@@ -114,9 +116,10 @@ pub(super) fn rules(context: &Context<'_>, grounding: &Grounding, values: &[Valu
     let elements =
         grounding.tagged.iter().zip(tagged).map(|(id, value)| (*id, Elements::of(context, *id, value)));
     let elements = elements.collect();
-    let (events, weights) = (HashMap::new(), Vec::new());
+    let (events, weights, stands) = (HashMap::new(), Vec::new(), Vec::new());
     let (ends, origins) = (Vec::new(), Vec::new());
-    let mut reader = Reader { context, proofs, atoms, needed, events, weights, elements, ends, origins };
+    let mut reader =
+        Reader { context, proofs, atoms, needed, events, weights, stands, elements, ends, origins };
     let mut rules: Vec<(Atom, Vec<Factor>)> = Vec::new();
     for (bindings, value) in grounding.bindings.iter().zip(bindings) {
         let Value::Tuples(tuples) = value else { continue };
@@ -262,6 +265,12 @@ impl Reader<'_> {
             return *event;
         }
         let event = self.weights.len();
+        let tensor = self.context.program.tensor(id);
+        let nth = match self.elements.get(&id) {
+            Some(elements) => elements.position(&tuple),
+            None => position(&tensor.domains(), &tuple),
+        };
+        self.stands.push((tensor.span.start, nth.unwrap_or(0)));
         self.weights.push((id, Weight::Element(tuple.clone())));
         self.events.insert((id, tuple), event);
         event
@@ -295,14 +304,17 @@ impl Reader<'_> {
                 let Some(facts) = block.facts() else { continue };
                 for at in 0..facts.count {
                     let tuple = facts.tuple(at).to_vec();
+                    let stands = (facts.spans.get(at).unwrap_or(&facts.source).start, at);
                     let Some(atom) = self.atoms.get(&(id, tuple.clone())).copied() else {
                         // What is certain excludes others, though nothing asked follows from it.
                         if facts.value(at) == 1.0 && rest(&tuple).is_some_and(|rest| needed.contains(&rest)) {
+                            self.stands.push(stands);
                             self.weights.push((id, Weight::Given(tuple, 1.0)));
                         }
                         continue;
                     };
                     let event = self.weights.len();
+                    self.stands.push(stands);
                     self.weights.push((id, Weight::Given(tuple, facts.value(at))));
                     rules.push((atom, vec![Factor::Is(event)]));
                 }
@@ -311,7 +323,8 @@ impl Reader<'_> {
         rules
     }
 
-    /// The rules over choices: events that exclude each other are alternatives of one.
+    /// The rules over choices: events that exclude each other are alternatives of one. They are numbered as they stand in the text,
+    /// whatever reads them first, so that of proofs that are as probable those are kept that stand there first.
     fn finished(mut self, rules: Vec<(Atom, Vec<Factor>)>, keep: Vec<u32>) -> Rules {
         if self.context.explained {
             self.origins.resize_with(rules.len(), || Origin::Given);
@@ -320,8 +333,10 @@ impl Reader<'_> {
         let mut proofs = self.proofs;
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut group_of: HashMap<(TensorId, Tuple), usize> = HashMap::new();
-        for (event, (id, Weight::Given(tuple, _) | Weight::Element(tuple))) in self.weights.iter().enumerate()
-        {
+        let mut in_order: Vec<usize> = (0..self.weights.len()).collect();
+        in_order.sort_by_key(|event| self.stands[*event]);
+        for event in in_order.iter().copied() {
+            let (id, Weight::Given(tuple, _) | Weight::Element(tuple)) = &self.weights[event];
             let apart = program.exclusive.iter().find(|(tensor, _)| tensor == id);
             let group = apart.map(|(_, place)| {
                 let mut rest = tuple.clone();
@@ -344,6 +359,10 @@ impl Reader<'_> {
                     proofs.certain(event);
                 }
             }
+        }
+        // Alternatives stand together, and in the text others may stand between them.
+        if !in_order.is_sorted_by_key(|event| events[*event]) {
+            (0..).zip(&in_order).for_each(|(place, event)| proofs.rank(events[*event], place));
         }
         for (head, body) in rules {
             let literals = body.iter().filter_map(|factor| match factor {

@@ -13,8 +13,8 @@ use crate::lower::Draft;
 use crate::names::Names;
 use crate::presence::{bounds_where_defined, bounds_with, extent};
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Style,
-    TensorId, Term, When,
+    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Otherwise, Range,
+    Role, Style, TensorId, Term, When,
 };
 use crate::value::{Const, Domain};
 
@@ -275,6 +275,39 @@ impl Inference<'_> {
                 && let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place)
             {
                 entry.domain = Some(Domain::Interval { from, to });
+            }
+        }
+    }
+
+    /// The domains of a recursive relation's places hold what square references ask for by constants, where nothing is
+    /// declared: rules carry its tuples beyond what is supplied, and nobody knows how far before they are run.
+    fn asked_places(&mut self, id: TensorId) {
+        let tensor = self.draft.program.tensor(id);
+        if tensor.style == Style::Square || tensor.role != Role::Computed {
+            return;
+        }
+        for place in 0..self.draft.program.tensor(id).places.len() {
+            let class = self.classes.place(id, place);
+            let declared = self.classes.source(class).is_some_and(|source| source.declared);
+            let entry = &self.draft.program.tensor(id).places[place];
+            let Some(Domain::Interval { from, to }) = entry.domain else { continue };
+            if entry.limit.is_some() || declared || from > to {
+                continue;
+            }
+            let (mut least, mut most) = (from, to);
+            for equation in &self.draft.program.equations {
+                equation.visit_reads(&mut |read, _| {
+                    let asked = (read.tensor == id && read.otherwise != Otherwise::Absent)
+                        .then(|| read.arguments.get(place).and_then(Argument::function));
+                    if let Some(Some(IndexFn::Const(value))) = asked
+                        && let Some(value) = value.int()
+                    {
+                        (least, most) = (least.min(value), most.max(value));
+                    }
+                });
+            }
+            if let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place) {
+                entry.domain = Some(Domain::Interval { from: least, to: most });
             }
         }
     }

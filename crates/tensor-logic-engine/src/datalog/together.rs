@@ -1,4 +1,5 @@
 //! Goals that rules derive all at once: each alone would look at all that is below it, however much of that is whole.
+//! Weighted propositions are such goals: rules find what each of them follows from.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ pub(crate) type Together<T> = (BTreeMap<TensorId, T>, Vec<(String, u64)>);
 const TRIES: usize = 4;
 
 impl Session {
-    /// The values of those goals below which there are only given facts and other goals: no demand would spare anything.
+    /// The values of those goals below which there are only given facts, other goals and what has no places: no demand would
+    /// spare anything.
     /// Nothing where they are refused together: each one alone says why.
     ///
     /// # Errors
@@ -101,8 +103,10 @@ impl Session {
             session.compiler.rules.contains_key(id) || super::ring(program, *id).is_some()
         };
         let apart = |session: &Session, id: &TensorId| {
-            let role = program.tensor(*id).role;
-            let below = role == Role::Computed && !goals.contains(id) && !session.whole.contains(id);
+            let (role, bound) = (program.tensor(*id).role, !program.tensor(*id).places.is_empty());
+            let open = role == Role::Computed && !goals.contains(id) && !session.whole.contains(id);
+            // A demand binds places.
+            let below = open && bound;
             role == Role::Parameter || below || session.compiler.declined.contains(id) || !known(session, id)
         };
         let mut left: BTreeSet<TensorId> = needed.clone();

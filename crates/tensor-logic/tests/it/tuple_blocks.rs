@@ -385,7 +385,7 @@ fn only_tuples_of_the_program_are_counted() {
         };
         let least = (1..200).find(|tuples| asked(&mut Reference::default(), *tuples).is_ok()).unwrap();
         for storage in STORAGES {
-            let mut found = |tuples: u64| asked(&mut Fast::with_storage(storage), tuples);
+            let found = |tuples: u64| asked(&mut Fast::with_storage(storage), tuples);
             assert!(found(least).is_ok(), "{storage:?}, {rule}: {least}: {:?}", found(least));
             assert!(found(least / 2 - 1).is_err(), "{storage:?}, {rule}");
         }

@@ -49,8 +49,9 @@ impl Inference<'_> {
         for id in component {
             self.computed_places(*id);
             // What a recursion writes is not known before it is run.
-            if !recursive {
-                self.relation_places(*id);
+            match recursive {
+                true => self.asked_places(*id),
+                false => self.relation_places(*id),
             }
         }
     }
