@@ -14,8 +14,20 @@ impl Proofs {
             return Ok(self.compile(atoms, limits)?.possible());
         }
         self.check()?;
-        let follows = self.together();
+        let follows = self.together(&|_| true);
         Ok(atoms.iter().map(|atom| follows.get(atom.0 as usize).copied().unwrap_or(false)).collect())
+    }
+
+    /// Whether each atom follows from what is certain alone, and without that anything else is denied: in every world that counts.
+    pub fn follows_surely(&self) -> Vec<bool> {
+        self.together(&|literal| match literal {
+            Literal::Is(event) => self.sure[self.choice_of(*event) as usize] == Some(*event),
+            Literal::IsNot(event) => {
+                self.sure[self.choice_of(*event) as usize].is_some_and(|sure| sure != *event)
+            }
+            Literal::Follows(_) => true,
+            Literal::FollowsNot(_) => false,
+        })
     }
 
     /// Whether nothing is denied, and nothing excludes another: then what follows from some events follows from all.
@@ -24,8 +36,8 @@ impl Proofs {
         self.literals.iter().all(affirms) && self.alternatives.windows(2).all(|ends| ends[1] - ends[0] <= 1)
     }
 
-    /// What follows where all events happen.
-    fn together(&self) -> Vec<bool> {
+    /// What follows where these literals hold, those of atoms as far as they follow.
+    fn together(&self, holds: &dyn Fn(&Literal) -> bool) -> Vec<bool> {
         let mut waiting = vec![0_u32; self.rules()];
         let mut readers: Vec<Vec<u32>> = vec![Vec::new(); self.atoms()];
         for rule in 0..self.rules() as u32 {
@@ -35,6 +47,8 @@ impl Proofs {
                     readers[atom.0 as usize].push(rule);
                 }
             }
+            // Such a rule waits for ever.
+            waiting[rule as usize] += u32::from(!self.body(rule).iter().all(holds));
         }
         let mut follows = vec![false; self.atoms()];
         let mut open: Vec<u32> =

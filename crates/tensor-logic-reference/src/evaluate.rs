@@ -73,7 +73,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// Whether a read holds as a guard.
-    fn holds(&self, read: &Read) -> bool {
+    pub(super) fn holds(&self, read: &Read) -> bool {
         if !read.arguments.iter().any(|argument| matches!(argument, Argument::Any)) {
             let value = self.read(read);
             return match read.otherwise {
@@ -84,6 +84,20 @@ impl<'p, N: Number> Machine<'p, N> {
         let (mask, key) = self.known_places(read);
         let known = read.arguments.iter().filter(|argument| matches!(argument, Argument::At(_))).count();
         known == key.len() && self.lookup(read, mask).get(&key).is_some_and(|rows| !rows.is_empty())
+    }
+
+    /// Whether what is read is the case in every world: a tuple of the weight 1.
+    pub(super) fn is_certain(&self, read: &Read) -> bool {
+        let is_one = |value: N| value.value() >= 1.0;
+        if !read.arguments.iter().any(|argument| matches!(argument, Argument::Any)) {
+            return self.read(read).is_some_and(is_one);
+        }
+        let fits = |(argument, value): (&Argument, &Const)| match argument {
+            Argument::At(function) => self.index(function) == Some(*value),
+            Argument::Any => true,
+        };
+        let Some(Store::Sparse(tuples)) = self.store(read.tensor) else { return false };
+        tuples.iter().any(|(tuple, value)| is_one(*value) && read.arguments.iter().zip(tuple).all(fits))
     }
 
     /// The places whose values are known, as a bit mask, and these values.
@@ -214,20 +228,34 @@ impl<'p, N: Number> Machine<'p, N> {
         visit: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let plan = self.plan(scope);
-        if self.check(&plan.checks) { self.walk(&plan.steps, visit) } else { ControlFlow::Continue(()) }
+        self.follow(&plan, visit)
     }
 
     fn plan(&self, scope: Scope<'p, '_>) -> Rc<Plan<'p>> {
         let key = scope.when.node.number();
         let made = self.plans.borrow().get(&key).map(Rc::clone);
         made.unwrap_or_else(|| {
-            let plan = Rc::new(scope.plan(self.program, &|tensor| match self.store(tensor)? {
-                Store::Sparse(tuples) => Some(tuples.len()),
-                Store::Dense(..) => None,
-            }));
+            let plan = Rc::new(self.planned(scope));
             self.plans.borrow_mut().insert(key, Rc::clone(&plan));
             plan
         })
+    }
+
+    /// How the indices of a scope are bound.
+    pub(super) fn planned(&self, scope: Scope<'p, '_>) -> Plan<'p> {
+        scope.plan(self.program, &|tensor| match self.store(tensor)? {
+            Store::Sparse(tuples) => Some(tuples.len()),
+            Store::Dense(..) => None,
+        })
+    }
+
+    /// Visits the bindings of a plan, beside what is bound already.
+    pub(super) fn follow(
+        &self,
+        plan: &Plan<'p>,
+        visit: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.check(&plan.checks) { self.walk(&plan.steps, visit) } else { ControlFlow::Continue(()) }
     }
 
     fn walk(&self, steps: &[Binding<'p>], visit: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {

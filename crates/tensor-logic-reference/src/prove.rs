@@ -1,10 +1,11 @@
 //! Proofs of least height, from the final state of the relations.
 //!
-//! Enter at [`prove`]. Every binding of every rule below the goal is a possible step. Heights
+//! Enter at [`prove`]. Every binding of every rule that the goal may rest on is a possible step. Heights
 //! are found level by level: a step is ready when all that it rests on is proved; then the proof
 //! is read off from the goal, ties going to the earlier line, then to the smaller tuples. Where probabilities decide which
 //! rules of a relation are taken, an engine has said which ([`probable`]).
 
+mod demand;
 mod literals;
 mod probable;
 
@@ -24,6 +25,7 @@ use tensor_logic_core::error::{Code, Places, Refusal, Result};
 use tensor_logic_core::program::{Equation, Program, Query, Style, TensorId, Term};
 use tensor_logic_core::proof::{Proof, Step, StepKind};
 use tensor_logic_core::value::Tuple;
+use tensor_logic_core::weighted;
 
 /// A tuple of a relation.
 type Atom = (TensorId, Tuple);
@@ -58,7 +60,7 @@ pub fn prove(
 ) -> Result<Option<Proof>> {
     let mut search = Search::new(request, engine, query, text, known)?;
     let goal = search.atom((query.tensor, Tuple::new()));
-    search.collect_all(query, &|_| true)?;
+    search.collect_below(query)?;
     let heights = search.heights();
     let proved = heights.get(goal).copied().flatten().is_some();
     Ok(if proved { search.read_off(goal, &heights, query) } else { None })
@@ -133,10 +135,7 @@ impl<'p> Search<'p> {
         for tensor in self.needed.clone().into_iter().filter(|id| wanted(*id)) {
             self.collect(tensor);
             if self.room.is_none() {
-                let message =
-                    format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
-                let help = "ask without `@explain`, or raise `--max-bytes`";
-                return Err(Refusal::new(Code::Budget, query.span, message).help(help));
+                return Err(too_large(query, limit));
             }
         }
         Ok(())
@@ -156,6 +155,11 @@ impl<'p> Search<'p> {
     fn take(&mut self, parts: usize) {
         let bytes = STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64));
         self.room = self.room.and_then(|room| room.checked_sub(bytes));
+    }
+
+    /// How many steps of so many parts there is room for.
+    fn steps_in_room(&self, parts: usize) -> u64 {
+        self.room.unwrap_or(0) / STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64))
     }
 
     /// The line in the whole text.
@@ -205,15 +209,14 @@ impl<'p> Search<'p> {
         let line = self.line(equation.span);
         let mut found = Vec::new();
         let parts = literals.len() + equation.head.len();
-        let bytes = STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64));
-        let most = self.room.unwrap_or(0) / bytes;
+        let most = self.steps_in_room(parts);
         let _ = self.machine.witnesses(scope, &mut || {
             if found.len() as u64 > most {
                 return ControlFlow::Break(());
             }
             let head: Option<Tuple> = equation.head.iter().map(|place| self.machine.index(place)).collect();
             if let Some(head) = head
-                && self.machine.expr(&term.body).is_some()
+                && self.may_hold(equation, term)
             {
                 let premises: Vec<_> = literals.iter().map(|literal| self.premise(*literal, line)).collect();
                 found.push((head, premises));
@@ -235,6 +238,18 @@ impl<'p> Search<'p> {
                 derivations.push(Derivation { line, premises });
             }
         }
+    }
+
+    /// Whether the body of a rule has a value; of a relation with probabilities, in some world: there all factors hold, and
+    /// what is denied is not certain.
+    fn may_hold(&self, equation: &Equation, term: &'p Term) -> bool {
+        if !self.program.tensor(equation.tensor).is_proved() {
+            return self.machine.expr(&term.body).is_some();
+        }
+        weighted::factors(term).into_iter().all(|(read, denied)| match denied {
+            true => !self.machine.is_certain(read),
+            false => self.machine.holds(read),
+        })
     }
 
     /// The least height of a proof of every atom: level by level, each derivation once.
@@ -367,6 +382,12 @@ impl<'p> Search<'p> {
         let rule = || Step { atom: shown(), kind: StepKind::Rule, line: 0, file: None, from: Vec::new() };
         self.given.get(&atom).cloned().unwrap_or_else(rule)
     }
+}
+
+fn too_large(query: &Query, limit: u64) -> Refusal {
+    let message = format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
+    let help = "ask without `@explain`, or raise `--max-bytes`";
+    Refusal::new(Code::Budget, query.span, message).help(help)
 }
 
 /// The root of a proof whose first step is the query, if it is not too large to be shown.

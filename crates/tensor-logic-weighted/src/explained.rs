@@ -24,8 +24,8 @@ const MOST: usize = 5;
 pub struct Probable {
     /// Its most probable derivations.
     pub derivations: Derivations,
-    /// The tuples of relations with probabilities that it may rest on, where nothing reads their values: each with the value
-    /// 1. A search for proofs needs no others.
+    /// The tuples of relations with probabilities that it may rest on, where nothing reads their values: those that follow from
+    /// what is certain with the value 1, others with a smaller one. A search for proofs needs no others.
     pub below: Vec<(TensorId, Value)>,
 }
 
@@ -84,10 +84,12 @@ impl Compiled {
         let possible = self.possible(context, &atoms, &found.weights)?;
         let mut below: BTreeMap<TensorId, Tuples> =
             level.grounding.needed.keys().map(|id| (*id, Tuples::default())).collect();
-        for (((id, tuple), _), _) in named.into_iter().zip(possible).filter(|(_, possible)| *possible) {
+        let certain = self.proofs.follows_surely();
+        for (((id, tuple), atom), _) in named.into_iter().zip(possible).filter(|(_, possible)| *possible) {
             let tuples = below.entry(*id).or_default();
+            let is_certain = certain.get(atom.0 as usize).copied().unwrap_or(false);
             tuples.tuples.push(tuple.clone());
-            tuples.values.push(1.0);
+            tuples.values.push(if is_certain { 1.0 } else { 0.5 });
         }
         Ok(below.into_iter().map(|(id, tuples)| (id, Value::Tuples(tuples))).collect())
     }

@@ -142,10 +142,11 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The reads that a body multiplies or adds, with their places.
+/// The reads that a body multiplies or adds, and those that it denies, with their places.
 pub(super) fn factors<'p>(body: &'p Expr, into: &mut Vec<(usize, Literal<'p>)>) {
     match body {
         Expr::Read(read) => into.push((read.span.start, Literal::Read(read))),
+        Expr::Missing(read) => into.push((read.span.start, Literal::Factor(into.len(), read, true))),
         Expr::Reduce(_) | Expr::Axis(_) => {}
         _ => body.parts().0.into_iter().for_each(|part| factors(part, into)),
     }
