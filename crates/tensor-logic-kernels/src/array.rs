@@ -480,6 +480,11 @@ impl Array {
         self.0.len == 0
     }
 
+    /// Where it stands in memory: that of no other array, as long as this one is there.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>().addr()
+    }
+
     /// Whether both are one.
     pub fn same(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -4,7 +4,7 @@
 //! together takes longer than to do some small operations; for the next numbers all of that is the same. So are equal
 //! operations on equal arrays, which are done once, and the room for results that only other operations read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -101,7 +101,8 @@ impl Tape {
         let merged = without_common_subexpressions(asked)?;
         let same = computed_once(&waiting(&all(&merged)), &origin);
         Array::force_all(&all(&same), precision, pool);
-        let origin = |array: &Array| match same.iter().any(|other| other.same(array)) {
+        let same: HashSet<usize> = same.iter().map(Array::address).collect();
+        let origin = |array: &Array| match same.contains(&array.address()) {
             true => Some(Origin::Fixed),
             false => origin(array),
         };
@@ -114,9 +115,11 @@ impl Tape {
         let arrays = arrays.as_slice();
         let nodes = waiting(arrays);
         let units = units(&nodes);
+        let made: HashMap<usize, usize> =
+            nodes.iter().enumerate().map(|(at, node)| (node.array.address(), at)).collect();
         let from = |array: &Array| -> Option<From> {
-            match nodes.iter().position(|node| node.array.same(array)) {
-                Some(at) => Some(From::Made(at)),
+            match made.get(&array.address()) {
+                Some(at) => Some(From::Made(*at)),
                 None if array.is_waiting() => None,
                 None => Some(match origin(array)? {
                     Origin::Given(at) => From::Given(at),

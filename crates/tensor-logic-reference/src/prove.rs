@@ -59,7 +59,7 @@ pub fn prove(
     known: &[(TensorId, Value)],
 ) -> Result<Option<Proof>> {
     let mut search = Search::new(request, engine, query, text, known)?;
-    let goal = search.atom((query.tensor, Tuple::new()));
+    let goal = search.atom((search.proved_by(query.tensor), Tuple::new()));
     search.collect_below(query)?;
     let heights = search.heights();
     let proved = heights.get(goal).copied().flatten().is_some();
@@ -87,6 +87,8 @@ struct Search<'p> {
     needed: Vec<TensorId>,
     /// Whether relations with probabilities are taken as they are, without a step of their own.
     closed: bool,
+    /// Relations that are only known by others, and these: what proves the sum of an `addmult` proves it.
+    sums: Vec<(TensorId, TensorId)>,
 }
 
 /// Steps, and where those of atoms stand.
@@ -126,6 +128,7 @@ impl<'p> Search<'p> {
             room: Some(request.budget.bytes),
             needed,
             closed: false,
+            sums: weighted::clamped(request.program),
         })
     }
 
@@ -139,6 +142,11 @@ impl<'p> Search<'p> {
             }
         }
         Ok(())
+    }
+
+    /// The relation whose rules and facts prove a tuple of this one.
+    fn proved_by(&self, id: TensorId) -> TensorId {
+        self.sums.iter().find(|(own, _)| *own == id).map_or(id, |(_, sums)| *sums)
     }
 
     fn atom(&mut self, atom: Atom) -> usize {

@@ -16,7 +16,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::program::{Expr, Kind, Program, Read, Role, TensorId, Term};
+use crate::function::Function;
+use crate::program::{Equation, Expr, Kind, Program, Read, Role, TensorId, Term};
 
 /// The factors of a rule's body: reads, and whether they are denied.
 pub fn factors(term: &Term) -> Vec<(&Read, bool)> {
@@ -59,4 +60,21 @@ pub fn sources(program: &Program, relation: TensorId) -> BTreeSet<TensorId> {
         }
     }
     sources
+}
+
+/// The relations of the type `addmult`, each with the relation of its sums: their tuples are the same, and only the first is
+/// in the text.
+pub fn clamped(program: &Program) -> Vec<(TensorId, TensorId)> {
+    let of = |equation: &Equation| {
+        let [Term { body: Expr::Call(call), .. }] = equation.terms.as_slice() else { return None };
+        let ([Expr::Number(1.0), Expr::Read(read)], Function::Min) =
+            (call.arguments.as_slice(), &call.function)
+        else {
+            return None;
+        };
+        let (own, sums) = (program.tensor(equation.tensor), program.tensor(read.tensor));
+        (own.kind == Kind::AddMult && sums.kind == Kind::Real && own.span == sums.span)
+            .then_some((equation.tensor, read.tensor))
+    };
+    program.equations.iter().filter_map(of).collect()
 }

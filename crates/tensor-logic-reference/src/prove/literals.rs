@@ -77,7 +77,7 @@ impl<'p> Search<'p> {
                 let tensor = self.program.tensor(read.tensor);
                 let leaf_only = tensor.role == Role::Parameter || (self.closed && tensor.is_proved());
                 if tensor.style == Style::Round && !leaf_only {
-                    return Ok((read.tensor, tuple));
+                    return Ok((self.proved_by(read.tensor), tuple));
                 }
                 Err(leaf(self.shown(read.tensor, &tuple), StepKind::Data, self.line(tensor.span)))
             }
@@ -116,6 +116,7 @@ impl<'p> Search<'p> {
     }
 
     pub(super) fn shown(&self, id: TensorId, tuple: &Tuple) -> String {
+        let id = self.sums.iter().find(|(_, sums)| *sums == id).map_or(id, |(own, _)| *own);
         let tensor = self.program.tensor(id);
         bracketed(&tensor.name, tensor.style == Style::Round, &self.program.show_tuple(tuple))
     }

@@ -18,6 +18,7 @@ use crate::reference::{probable, prove};
 use crate::sample::{conditional, estimate};
 use crate::start::start_values;
 use crate::weighted::{Probable, explained};
+use tensor_logic_core::weighted::clamped;
 
 /// What a run asks of its surroundings.
 pub trait Host {
@@ -345,7 +346,9 @@ impl Run<'_> {
     }
 
     fn explain(&mut self, program: &Program, query: &Query, answer: &Answer) -> Result<Explained> {
-        let derived = self.engine.derived().to_vec();
+        let sums: Vec<&str> = clamped(program).into_iter().map(|(_, sums)| program.name(sums)).collect();
+        let mut derived = self.engine.derived().to_vec();
+        derived.retain(|(name, _)| !sums.contains(&name.as_str()));
         let holds = match (&query.form, &answer.content) {
             (Form::Holds, Content::Scalar(Some(value))) => *value != 0.0,
             (Form::ValueOrNull, Content::Scalar(value)) => value.is_some(),

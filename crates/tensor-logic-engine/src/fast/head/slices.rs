@@ -152,8 +152,12 @@ impl Machine {
             // Somebody else holds what stood there so far.
             let Some(Buffer::Numbers(numbers)) = state.done() else { return None };
             *state = Array::pooled(Buffer::Numbers(numbers), &self.pool);
+            self.note_address(id);
         }
-        state.change()
+        match self.tensors.get_mut(id.0 as usize) {
+            Some(Some((Stored::Dense(state), _))) => state.change(),
+            _ => None,
+        }
     }
 
     /// All elements of a square tensor to which nothing is given, before anything is contributed; whatever numbers, if

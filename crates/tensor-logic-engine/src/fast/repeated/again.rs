@@ -6,6 +6,8 @@
 //! somebody looked at one on the way. So the second time that a tensor is evaluated, if nobody did, its operations are
 //! kept with the stamps of all that was asked for; as long as these are what they were, it is described no more.
 
+use std::collections::HashMap;
+
 use super::stretch::Described;
 use crate::fast::head::{Accumulator, Elements};
 use crate::fast::store::machine::{Machine, Stored};
@@ -22,7 +24,9 @@ const TRIES: u32 = 3;
 #[derive(Default)]
 struct Listed {
     operations: Vec<(Recorded, Vec<Input>)>,
-    known: Vec<Array>,
+    /// By where they stand: all of them are held.
+    known: HashMap<usize, usize>,
+    held: Vec<Array>,
 }
 
 impl Machine {
@@ -187,8 +191,8 @@ impl Machine {
 
     /// What an array is; its operation, and those that it needs, join the others.
     fn listed_as(&self, array: &Array, listed: &mut Listed, watch: &Watch) -> Option<Input> {
-        if let Some(at) = listed.known.iter().position(|other| other.same(array)) {
-            return Some(Input::Made(at));
+        if let Some(at) = listed.known.get(&array.address()) {
+            return Some(Input::Made(*at));
         }
         if let Some(id) = self.stored_as(array) {
             return Some(Input::Tensor(id, array.len()));
@@ -209,7 +213,8 @@ impl Machine {
         });
         let sources: Option<Vec<Input>> = sources.into_iter().collect();
         listed.operations.push((operation, sources?));
-        listed.known.push(array.clone());
+        listed.held.push(array.clone());
+        listed.known.insert(array.address(), listed.operations.len() - 1);
         Some(Input::Made(listed.operations.len() - 1))
     }
 
@@ -250,19 +255,12 @@ impl Machine {
 
     /// The relation whose values an array is.
     fn values_of(&self, array: &Array) -> Option<TensorId> {
-        let is = |stored: &Stored| match stored {
-            Stored::Relation(relation) => relation.computed().is_some_and(|values| values.same(array)),
-            Stored::Dense(_) => false,
-        };
-        let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
-        ids.find(|id| self.stored(*id).is_some_and(is))
+        self.place_of(array, false)
     }
 
     /// The tensor that an array is stored as.
     pub(in crate::fast) fn stored_as(&self, array: &Array) -> Option<TensorId> {
-        let is = |stored: &Stored| matches!(stored, Stored::Dense(other) if other.same(array));
-        let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
-        ids.find(|id| self.stored(*id).is_some_and(is))
+        self.place_of(array, true)
     }
 }
 

@@ -6,7 +6,7 @@
 //! (`kernels::Tape`). What they read from outside is looked up, what somebody outside reads is stored, and what is between
 //! stands nowhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -259,6 +259,7 @@ impl Machine {
             if let Some(place) = self.tensors.get_mut(id.0 as usize) {
                 *place = slot;
             }
+            self.note_address(id);
         }
         found
     }
@@ -321,9 +322,15 @@ impl Machine {
         let (suspects, doubted): (Vec<_>, Vec<_>) =
             doubts.into_iter().map(|(scope, array, doubt)| ((scope, doubt), array)).unzip();
         arrays.extend(doubted);
-        let origin = |array: &Array| match outside.iter().position(|(other, _)| other.same(array)) {
-            Some(at) => Some(Origin::Given(at)),
-            None => fixed.iter().any(|other| other.same(array)).then_some(Origin::Fixed),
+        // The first of those that are one.
+        let mut given: HashMap<usize, usize> = HashMap::new();
+        for (at, (other, _)) in outside.iter().enumerate() {
+            given.entry(other.address()).or_insert(at);
+        }
+        let held: HashSet<usize> = fixed.iter().map(Array::address).collect();
+        let origin = |array: &Array| match given.get(&array.address()) {
+            Some(at) => Some(Origin::Given(*at)),
+            None => held.contains(&array.address()).then_some(Origin::Fixed),
         };
         let tape = Tape::of(&arrays.iter().collect::<Vec<_>>(), origin, (self.precision, &self.pool))?;
         Some(Stretch {

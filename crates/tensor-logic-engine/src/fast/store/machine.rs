@@ -31,6 +31,16 @@ pub(crate) enum Stored {
     Relation(Arc<Relation>),
 }
 
+impl Stored {
+    /// Where its numbers stand in memory, and whether they are all elements. Nothing of given values: they never change.
+    fn address(&self) -> Option<(usize, bool)> {
+        match self {
+            Stored::Dense(array) => Some((array.address(), true)),
+            Stored::Relation(relation) => relation.computed().map(|values| (values.address(), false)),
+        }
+    }
+}
+
 /// The body of a scope with one of its sums inside.
 #[derive(Debug)]
 pub(crate) struct Factored {
@@ -188,6 +198,8 @@ pub(crate) struct Machine {
     pub(crate) passing: Vec<bool>,
     /// Stored tensors, with a stamp that changes whenever the value does.
     pub(crate) tensors: Vec<Option<(Stored, u64)>>,
+    /// Which of them stands where in memory, and whether all its elements do; or stood, before it was stored anew.
+    addresses: HashMap<(usize, bool), TensorId>,
     /// What each index ranges over at the moment, with a stamp.
     ranges: Vec<Option<(Domain, u64)>>,
     /// Components that are done level by level, by their first tensor.
@@ -278,6 +290,7 @@ impl Machine {
             passing: passing(&program),
             program,
             tensors,
+            addresses: HashMap::new(),
             ranges,
             linear: Linear::default(),
             levels: HashMap::new(),
@@ -423,12 +436,33 @@ impl Machine {
         self.tensors.get(tensor.0 as usize).and_then(|slot| slot.as_ref()).map_or(0, |(_, stamp)| *stamp)
     }
 
+    /// The tensor that an array is stored as, or the relation whose values it is.
+    pub(crate) fn place_of(&self, array: &Array, is_dense: bool) -> Option<TensorId> {
+        let id = *self.addresses.get(&(array.address(), is_dense))?;
+        (self.stored(id)?.address() == Some((array.address(), is_dense))).then_some(id)
+    }
+
+    /// Notes where a tensor is stored. Of several that are stored as one it is the first.
+    pub(crate) fn note_address(&mut self, id: TensorId) {
+        if self.addresses.len() > 4 * self.tensors.len() + 64 {
+            let mut addresses = std::mem::take(&mut self.addresses);
+            addresses.retain(|address, id| self.stored(*id).and_then(Stored::address) == Some(*address));
+            self.addresses = addresses;
+        }
+        let Some(address) = self.stored(id).and_then(Stored::address) else { return };
+        let known = self.addresses.get(&address).copied().filter(|known| *known < id);
+        if known.and_then(|known| self.stored(known)).and_then(Stored::address) != Some(address) {
+            self.addresses.insert(address, id);
+        }
+    }
+
     /// Stores a value.
     pub(crate) fn store(&mut self, tensor: TensorId, stored: Stored) {
         let stamp = self.number();
         if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
             *slot = Some((stored, stamp));
         }
+        self.note_address(tensor);
     }
 
     /// Forgets a value.
