@@ -42,17 +42,17 @@ pub(crate) struct Query {
     /// Estimate marginals by so many samples, each with its standard error; Bayesian networks only.
     #[arg(long, value_name = "N", value_parser = count, conflicts_with_all = ["marginals", "of", "map"])]
     samples: Option<u64>,
-    /// The seed of the samples.
-    #[arg(long, default_value_t = 0, requires = "samples")]
+    /// The seed of the samples; nothing else is drawn.
+    #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The number of threads that draw samples, which changes no bit of the answer [default: one a core].
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024), requires = "samples")]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// Marginals by loopy belief propagation: exact on trees, an approximation elsewhere, for models of any size.
     #[arg(long, conflicts_with_all = ["marginals", "of", "map", "samples"])]
     loopy: bool,
     /// Of `--loopy`: at most so many rounds.
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "loopy")]
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "loopy", conflicts_with_all = ["marginals", "of", "map", "samples"])]
     rounds: usize,
     /// Of `--loopy`: the messages rest when no number of them moves by more in a round.
     #[arg(
@@ -60,6 +60,7 @@ pub(crate) struct Query {
         value_name = "NUMBER",
         default_value_t = 1e-9,
         requires = "loopy",
+        conflicts_with_all = ["marginals", "of", "map", "samples"],
         allow_negative_numbers = true
     )]
     tolerance: f64,
@@ -69,6 +70,7 @@ pub(crate) struct Query {
         value_name = "SHARE",
         default_value_t = 0.0,
         requires = "loopy",
+        conflicts_with_all = ["marginals", "of", "map", "samples"],
         allow_negative_numbers = true
     )]
     damping: f64,
