@@ -59,6 +59,10 @@ fn comes_true(name: &str, text: &str, storage: Storage) -> (usize, usize) {
         if said.contains(&Executor::Circuits) && component.executor == Executor::Whole {
             continue;
         }
+        // A proof asks for each relation alone: rules derive some that come with others in the query.
+        if text.contains("@explain") && component.executor == Executor::Rules {
+            continue;
+        }
         assert!(said.contains(&component.executor), "{name}: {names:?} {:?}, {said:?}", component.executor);
         compared += 1;
         for stored in &component.stored {
