@@ -379,3 +379,32 @@ fn sums_of_several_relations_are_listed() {
         }
     }
 }
+
+/// The terms of a sum need not list what they add: then all elements are made, and what other terms listed stands where their own
+/// indices say, which may range over less than those of the next term.
+#[test]
+fn terms_of_a_sum_have_ranges_of_their_own() {
+    let mut stream = common::stream("ranges of terms");
+    for round in 0..60 {
+        // Of thousands of elements sums are listed without being asked to.
+        let far = if round % 2 == 0 { 4 } else { 3000 };
+        let mut facts = String::new();
+        for _ in 0..1 + stream.below(4) {
+            let (x, y) = (stream.below(far), stream.below(3));
+            writeln!(facts, "R({x}, {y}) = {}", 1 + stream.below(5)).unwrap();
+        }
+        writeln!(facts, "R({far}, 1)\nS({})\nB = [2, 3, 5]", stream.below(far)).unwrap();
+        let terms =
+            ["R(i, k)", "R(i-1, w) B[k]", "R(i+2, 1) B[k]", "S(i) B[k]", "S(i-2) B[w] B[k]", "B[k] R(i, _)"];
+        let picked: Vec<&str> = (0..2 + stream.below(2)).map(|_| terms[stream.below(6) as usize]).collect();
+        let text = format!(
+            "R(x, y) : real\n{facts}Y[i, k] = {}\nN = Y[i, k] (i + 7 k)\nY?\nN?\n",
+            picked.join(" + ")
+        );
+        let wanted = answered(&text, &mut tensor_logic::reference::Reference::default());
+        for storage in STORAGES {
+            let found = answered(&text, &mut Auto::new(Box::new(Fast::with_storage(storage))));
+            assert_eq!(found, wanted, "{storage:?}\n{text}");
+        }
+    }
+}

@@ -12,8 +12,9 @@ use crate::fast::store::plan::{Key, Thing};
 use crate::fast::store::relation::{Relation, Union};
 use crate::fast::values::scope::Folded;
 use crate::kernels::{Array, Binary, volume};
-use crate::program::{Class, Combine, Component, Equation, Operation, Role, Style, TensorId};
+use crate::program::{Class, Combine, Component, Equation, IndexId, Operation, Role, Style, TensorId};
 use crate::room::{is_by_support, may_be_by_support};
+use crate::value::Domain;
 
 /// What a term adds: as it was folded, and as the elements that may be another number than 0.
 pub(crate) struct Part {
@@ -22,6 +23,8 @@ pub(crate) struct Part {
     context: Context,
     listed: Relation,
     values: Array,
+    /// What the indices of the left side range over in this term.
+    ranges: Vec<(IndexId, Domain)>,
 }
 
 impl Machine {
@@ -57,8 +60,10 @@ impl Machine {
         let listed = self.alone(equation, &folded, context)?;
         let values = listed.as_ref().and_then(Relation::array);
         if let (Some(listed), Some(values)) = (listed, values) {
+            let range = |index: &IndexId| Some((*index, self.range(*index)?.clone()));
+            let ranges = equation.left.iter().filter_map(range).collect();
             let (equation, context) = (equation.clone(), context.clone());
-            parts.push(Part { equation, folded, context, listed, values });
+            parts.push(Part { equation, folded, context, listed, values, ranges });
             let all = volume(&self.program.tensor(tensor).sizes());
             let few = is_by_support(all, parts.iter().map(|part| part.listed.len).sum());
             if few || self.storage == Storage::Sparse {
@@ -76,7 +81,13 @@ impl Machine {
         self.reserve_tensor(tensor)?;
         let mut into = self.given(tensor, None)?;
         for part in parts {
-            self.scatter(&part.equation, part.folded, None, &part.context, &mut into)?;
+            // Each term has ranges of its own, and by now those of another one are at hand.
+            let range = |(index, _): &(IndexId, Domain)| Some((*index, self.range(*index)?.clone()));
+            let at_hand: Vec<(IndexId, Domain)> = part.ranges.iter().filter_map(range).collect();
+            part.ranges.into_iter().for_each(|(index, domain)| self.set_range(index, domain));
+            let scattered = self.scatter(&part.equation, part.folded, None, &part.context, &mut into);
+            at_hand.into_iter().for_each(|(index, domain)| self.set_range(index, domain));
+            scattered?;
         }
         Ok(into)
     }
