@@ -114,3 +114,48 @@ fn listed_steps_are_those_of_whole_gradients() {
     }
     assert!(listed > 30, "only {listed} runs had listed gradients");
 }
+
+/// The start values of `W` by the tuples of its elements, written out.
+fn started(text: &str) -> std::collections::BTreeMap<String, u64> {
+    let program = crate::common::engines::analysed(text).unwrap();
+    let (id, values) = all_start_values(&program).into_iter().next().unwrap();
+    let places = &program.tensor(id).places;
+    let domains: Vec<_> = places.iter().filter_map(|place| place.domain.clone()).collect();
+    let named = |at| {
+        let tuple = tensor_logic::value::element(&domains, at);
+        tuple.iter().map(|value| program.symbols.show(*value)).collect::<Vec<_>>().join(", ")
+    };
+    values.iter().enumerate().map(|(at, value)| (named(at), value.to_bits())).collect()
+}
+
+#[test]
+fn start_values_are_of_elements_wherever_they_are_stored() {
+    let more = [
+        // The second place grows, and everything moves.
+        ("i : 3\nj : 4", "i : 5\nj : 7"),
+        // A place begins elsewhere.
+        ("i : 1..3\nj : 2", "i : -2..4\nj : 0..5"),
+        // Names that come before and between the others.
+        ("i : {Bob, Dora}\nj : 2", "i : {Alice, Bob, Carol, Dora}\nj : 3"),
+        // Integers with gaps and symbols.
+        ("i : {2, 9}\nj : {Red, Blue}", "i : {2, 5, 9}\nj : {Green, Red, Blue}"),
+    ];
+    for start in ["normal(0, 1)", "uniform(-1, 1)"] {
+        for (small, large) in more {
+            let of = |domains| started(&format!("{domains}\nW[i, j] ~ {start}\nY = W[i, j]\nY?"));
+            let (small, large) = (of(small), of(large));
+            assert!(small.len() < large.len());
+            for (element, value) in &small {
+                assert_eq!(Some(value), large.get(element), "{element}");
+            }
+            let distinct: std::collections::BTreeSet<u64> = large.values().copied().collect();
+            assert_eq!(distinct.len(), large.len(), "no two elements start alike");
+        }
+    }
+    // Another name or seed, and every element starts elsewhere.
+    let of = |text: &str| started(&format!("i : 4\n{text}"));
+    let one = of("W[i] ~ normal(0, 1)\nY = W[i]\nY?");
+    for other in ["V[i] ~ normal(0, 1)\nY = V[i]\nY?", "@seed(1)\nW[i] ~ normal(0, 1)\nY = W[i]\nY?"] {
+        assert!(of(other).values().zip(one.values()).all(|(a, b)| a != b), "{other}");
+    }
+}
