@@ -236,16 +236,22 @@ impl<'p> Search<'p> {
             if self.room.is_none() {
                 return;
             }
-            let premises = premises.into_iter().map(|premise| match premise {
-                Ok(atom) => Premise::Atom(self.atom(atom)),
-                Err(leaf) => Premise::Leaf(leaf),
-            });
-            let premises = premises.collect();
+            let derivation = self.derivation(line, premises);
             let head = self.atom((equation.tensor, head));
             if let Some(derivations) = self.derivations.get_mut(head) {
-                derivations.push(Derivation { line, premises });
+                derivations.push(derivation);
             }
         }
+    }
+
+    /// A step by the rule of a line; the tuples that it rests on get numbers.
+    fn derivation(&mut self, line: usize, premises: Vec<std::result::Result<Atom, Step>>) -> Derivation {
+        let premises = premises.into_iter().map(|premise| match premise {
+            Ok(atom) => Premise::Atom(self.atom(atom)),
+            Err(leaf) => Premise::Leaf(leaf),
+        });
+        let premises = premises.collect();
+        Derivation { line, premises }
     }
 
     /// Whether the body of a rule has a value; of a relation with probabilities, in some world: there all factors hold, and

@@ -32,8 +32,7 @@ pub fn start_values(program: &Program, id: TensorId) -> Arc<Vec<f64>> {
         seeded::Family::new("tensor-logic", &format!("start:{}", tensor.name), program.settings.seed);
     let drawn = !matches!(tensor.start, Some(Start::Array { .. } | Start::Number(_)));
     let domains = tensor.places.iter().map(|place| place.domain.as_ref());
-    let elements =
-        if drawn { numbers_of_elements(&program.symbols, domains) } else { Vec::default() };
+    let elements = if drawn { numbers_of_elements(&program.symbols, domains) } else { Vec::default() };
     let stream = |at: usize| family.stream(elements.get(at).copied().unwrap_or_default());
     // A 0 has no sign: -0 + 0 is 0.
     let all = |value: &dyn Fn(usize) -> f64| Arc::new((0..count).map(|at| value(at) + 0.0).collect());
@@ -52,10 +51,7 @@ pub fn start_values(program: &Program, id: TensorId) -> Arc<Vec<f64>> {
 
 /// The number of each element, row-major: what its stream is drawn from. It is a function of the
 /// element's values. Of one place of integers it is the integer itself.
-fn numbers_of_elements<'d>(
-    symbols: &Symbols,
-    domains: impl Iterator<Item = Option<&'d Domain>>,
-) -> Vec<u64> {
+fn numbers_of_elements<'d>(symbols: &Symbols, domains: impl Iterator<Item = Option<&'d Domain>>) -> Vec<u64> {
     let mut numbers = vec![0u64];
     for (place, domain) in domains.enumerate() {
         let values = (0..domain.map_or(0, Domain::len)).filter_map(|at| domain?.value(at));

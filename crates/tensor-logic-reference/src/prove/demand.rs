@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::literals::{Literal, factors};
-use super::{Derivation, Premise, Search, too_large};
+use super::{Search, too_large};
 use crate::bind::{Plan, Scope};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{Equation, IndexFn, IndexId, Query, Range, Style, TensorId, Term};
@@ -145,13 +145,9 @@ impl<'p> Search<'p> {
             if self.room.is_none() {
                 return;
             }
-            let premises = premises.into_iter().map(|premise| match premise {
-                Ok(atom) => Premise::Atom(self.atom(atom)),
-                Err(leaf) => Premise::Leaf(leaf),
-            });
-            let premises = premises.collect();
+            let derivation = self.derivation(rule.line, premises);
             if let Some(derivations) = self.derivations.get_mut(number) {
-                derivations.push(Derivation { line: rule.line, premises });
+                derivations.push(derivation);
             }
         }
     }

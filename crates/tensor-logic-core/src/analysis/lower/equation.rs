@@ -194,22 +194,31 @@ impl<'a> Context<'a> {
         bound: &mut Bound,
     ) {
         let square = self.draft.program.tensor(head.tensor).style == Style::Square;
-        // The one index of the left side that no argument has.
-        let mut missing: Vec<(usize, IndexId)> = Vec::new();
-        for (place, function) in head.places.iter().enumerate() {
-            let Some(id) = function.alone() else { continue };
-            let name = self.draft.program.index(id).name.clone();
-            let mut names = Occurrences::default();
-            arguments.iter().for_each(|argument| {
-                names.expression(argument);
-            });
-            guards.iter().for_each(|guard| {
-                names.literals(std::slice::from_ref(*guard));
-            });
-            if !names.contains(&name) {
-                missing.push((place, id));
+        let (mut read, mut guarded) = (Occurrences::default(), Occurrences::default());
+        arguments.iter().for_each(|argument| {
+            read.expression(argument);
+        });
+        guards.iter().for_each(|guard| {
+            guarded.literals(std::slice::from_ref(*guard));
+        });
+        // The one index of the left side that neither an argument nor a guard has.
+        let places = head.places.iter().enumerate();
+        let alone = places.filter_map(|(place, function)| Some((place, function.alone()?)));
+        let mut missing: Vec<(usize, IndexId)> =
+            alone.filter(|(_, id)| !read.contains(&self.draft.program.index(*id).name)).collect();
+        if let [(_, new)] = missing.as_slice() {
+            let name = &self.draft.program.index(*new).name;
+            let first = guarded.all().find(|(guarded, _)| *guarded == name);
+            if let Some((_, occurrence)) = first {
+                // What is joined lies side by side; no element of it can be left out.
+                let message = format!("the guard asks `{name}`, which concat makes");
+                let help = format!("guards are of what is joined; ask `{name}` where the result is read");
+                let refusal = Refusal::new(Code::BadAxis, occurrence.first, message).help(help);
+                self.refuse(refusal);
+                return;
             }
         }
+        missing.retain(|(_, id)| !guarded.contains(&self.draft.program.index(*id).name));
         let [(place, new)] = missing.as_slice() else {
             let message = format!("concat needs one new index on the left and finds {}", missing.len());
             self.refuse(Refusal::new(Code::BadAxis, name, message));

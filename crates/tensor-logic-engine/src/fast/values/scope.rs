@@ -228,16 +228,29 @@ impl Machine {
     }
 
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
-    /// listed the sum is 0. That needs all other factors to be total and finite.
+    /// listed the sum is 0. That needs all other factors to be total and finite; or, where 0 may
+    /// stand for what is absent, finite where the conditions hold.
     pub(in crate::fast) fn zero_reads<'p>(
         &mut self,
         scope: &Scope<'p>,
         context: &Context,
     ) -> Result<Vec<&'p Read>> {
-        if !scope.conditions().is_empty() || self.storage == Storage::Dense {
+        let conditions = scope.conditions();
+        let beside = scope.fill && scope.operation == Operation::Sum;
+        if !(beside || conditions.is_empty()) || self.storage == Storage::Dense {
             return Ok(Vec::new());
         }
-        let open = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
+        let holds = |read: &Read| {
+            let same = |present: &Read| present.node == read.node;
+            conditions
+                .iter()
+                .any(|condition| matches!(condition, Condition::Present(present) if same(present)))
+        };
+        let open = |index: &IndexId| match self.program.index(*index).range {
+            Range::Domain(_) => true,
+            Range::Tuples => beside && self.range(*index).is_some(),
+            Range::Computed => false,
+        };
         if !free(scope.body).iter().chain(scope.own).all(open) {
             return Ok(Vec::new());
         }
@@ -258,10 +271,12 @@ impl Machine {
             }
             let own = matches!(factor, Factor::Times(Expr::Read(_)));
             for read in reads {
-                if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
+                let present = holds(read);
+                if !present && (read.otherwise == Otherwise::Absent || !self.in_domain(read)) {
                     return Ok(Vec::new());
                 }
                 match self.stored(read.tensor) {
+                    Some(Stored::Relation(relation)) if present && self.is_finite(relation) => {}
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
                     Some(Stored::Relation(relation)) if self.is_finite(relation) => {
                         let indices = Condition::Listed(read).indices();
