@@ -28,3 +28,20 @@ impl Doubt {
 pub(crate) fn all_finite<T: Number>(values: &[T]) -> bool {
     if values.len() < 1 << 16 { finite(values) } else { values.par_chunks(1 << 16).all(finite) }
 }
+
+/// The binary logarithm of the largest number, 0 for what is below 1; infinite where one is not finite.
+pub(crate) fn bits_of<T: Number>(values: &[T]) -> f64 {
+    let largest = |values: &[T]| {
+        values.iter().fold(0.0_f64, |largest, value| {
+            let own = value.double().abs();
+            // No comparison with a NaN holds.
+            if own.is_finite() { largest.max(own) } else { f64::INFINITY }
+        })
+    };
+    let largest = if values.len() < 1 << 16 {
+        largest(values)
+    } else {
+        values.par_chunks(1 << 16).map(largest).reduce(|| 0.0, f64::max)
+    };
+    largest.log2().max(0.0)
+}

@@ -11,12 +11,12 @@ use crate::engine::Numbers;
 use crate::error::Result;
 use crate::fast::store::block::{Block, Dim, binary, reduce, reduce_rows, repeated};
 use crate::fast::store::condition::{Condition, Support, free, scope_reads};
-use crate::fast::store::doubt::{Doubt, all_finite};
+use crate::fast::store::doubt::{Doubt, bits_of};
 use crate::fast::store::machine::{Context, Machine, Storage, Stored};
 use crate::fast::store::relation::Relation;
 use crate::fast::store::rows::Rows;
 use crate::function::Function;
-use crate::kernels::{Array, Binary};
+use crate::kernels::{Binary, Precision};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
 use sum::{Factor, factors};
@@ -229,7 +229,8 @@ impl Machine {
 
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
     /// listed the sum is 0. That needs all other factors to be total and finite; or, where 0 may
-    /// stand for what is absent, finite where the conditions hold.
+    /// stand for what is absent, finite where the conditions hold. And their product must be
+    /// finite, whatever the order: 0 times what leaves the numbers is none.
     pub(in crate::fast) fn zero_reads<'p>(
         &mut self,
         scope: &Scope<'p>,
@@ -256,6 +257,8 @@ impl Machine {
         }
         let mut all = Vec::new();
         let constant = factors(scope.body, &mut all);
+        // No product of some of the factors is above 2 to this.
+        let mut bits = bits_of(&[constant.times / constant.over]);
         let (mut listed, mut dense) = (Vec::new(), Vec::new());
         let mut over: Vec<IndexId> = scope.over.to_vec();
         for factor in &all {
@@ -276,9 +279,12 @@ impl Machine {
                     return Ok(Vec::new());
                 }
                 match self.stored(read.tensor) {
-                    Some(Stored::Relation(relation)) if present && self.is_finite(relation) => {}
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
-                    Some(Stored::Relation(relation)) if self.is_finite(relation) => {
+                    Some(Stored::Relation(relation)) => {
+                        bits += self.bits_of(relation);
+                        if present {
+                            continue;
+                        }
                         let indices = Condition::Listed(read).indices();
                         let dense = self.bindings(indices.iter().filter(|i| context.fixed(**i).is_none()));
                         let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
@@ -290,20 +296,30 @@ impl Machine {
                 }
             }
         }
-        let over = over.iter().all(|index| self.size(*index) > 0);
         // Arrays are gone through only where something depends on it.
-        let finite = |data: &Array| match self.numbers(data) {
-            Numbers::Double(values) => all_finite(&values),
-            Numbers::Single(values) => all_finite(&values),
+        if listed.is_empty() || over.iter().any(|index| self.size(*index) == 0) {
+            return Ok(Vec::new());
+        }
+        // What is summed inside of the product grows with its terms.
+        let inside = over.iter().skip(scope.over.len());
+        bits += inside.map(|index| (self.size(*index) as f64).log2()).sum::<f64>();
+        for data in &dense {
+            bits += match self.numbers(data) {
+                Numbers::Double(values) => bits_of(&values),
+                Numbers::Single(values) => bits_of(&values),
+            };
+        }
+        let most = match self.precision {
+            Precision::Double => f64::MAX_EXP,
+            Precision::Single => f32::MAX_EXP,
         };
-        let fine = listed.is_empty() || dense.iter().all(finite);
-        Ok(if (constant.times / constant.over).is_finite() && over && fine { listed } else { Vec::new() })
+        Ok(if bits < f64::from(most) - 1.0 { listed } else { Vec::new() })
     }
 
-    fn is_finite(&self, relation: &Relation) -> bool {
-        relation.doubles().is_none_or(|values| {
+    fn bits_of(&self, relation: &Relation) -> f64 {
+        relation.doubles().map_or(0.0, |values| {
             self.looks.set(self.looks.get() + 1);
-            all_finite(values)
+            bits_of(values)
         })
     }
 
