@@ -259,7 +259,7 @@ impl Machine {
         let constant = factors(scope.body, &mut all);
         // No product of some of the factors is above 2 to this.
         let mut bits = bits_of(&[constant.times / constant.over]);
-        let (mut listed, mut dense) = (Vec::new(), Vec::new());
+        let (mut listed, mut dense, mut relations) = (Vec::new(), Vec::new(), Vec::new());
         let mut over: Vec<IndexId> = scope.over.to_vec();
         for factor in &all {
             let mut reads = Vec::new();
@@ -281,7 +281,7 @@ impl Machine {
                 match self.stored(read.tensor) {
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
                     Some(Stored::Relation(relation)) => {
-                        bits += self.bits_of(relation);
+                        relations.push(relation.clone());
                         if present {
                             continue;
                         }
@@ -296,13 +296,14 @@ impl Machine {
                 }
             }
         }
-        // Arrays are gone through only where something depends on it.
+        // Numbers are gone through only where something depends on it.
         if listed.is_empty() || over.iter().any(|index| self.size(*index) == 0) {
             return Ok(Vec::new());
         }
         // What is summed inside of the product grows with its terms.
         let inside = over.iter().skip(scope.over.len());
         bits += inside.map(|index| (self.size(*index) as f64).log2()).sum::<f64>();
+        bits += relations.iter().map(|relation| self.bits_of(relation)).sum::<f64>();
         for data in &dense {
             bits += match self.numbers(data) {
                 Numbers::Double(values) => bits_of(&values),
