@@ -286,7 +286,8 @@ pub(super) fn equation(
     let only = alone.len() == tuple.len()
         && different
         && moved.len() == alone.len()
-        && alone.iter().all(|index| moved.contains(index) && !used.contains(index));
+        && alone.iter().all(|index| moved.contains(index) && !used.contains(index))
+        && alone.iter().enumerate().all(|(place, index)| is_everywhere(program, numbers, place, *index));
     if !only {
         term.over.splice(0..0, moved);
         let like = Read::new(numbers.row, Vec::new(), Otherwise::Absent, equation.head_span);
@@ -305,6 +306,19 @@ pub(super) fn equation(
         ..equation.clone()
     };
     Renaming::new(program).equation(&made)
+}
+
+/// Whether an index takes all values that stand at a place of the numbered tuples: other terms may make tuples that lie outside
+/// of its range.
+fn is_everywhere(program: &Program, numbers: &Numbers, place: usize, index: IndexId) -> bool {
+    let Range::Domain(range) = &program.index(index).range else { return true };
+    program.tensor(numbers.row).given.iter().all(|given| match given {
+        Given::Columns(columns) => columns
+            .dictionaries
+            .get(place)
+            .is_some_and(|values| values.iter().all(|value| range.ordinal(*value).is_some())),
+        _ => false,
+    })
 }
 
 /// A fresh index of numbers.
