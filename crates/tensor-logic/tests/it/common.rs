@@ -7,6 +7,7 @@ pub(crate) mod command;
 pub(crate) mod engines;
 pub(crate) mod generator;
 pub(crate) mod rounding;
+pub(crate) mod shrink;
 pub(crate) mod single;
 
 use std::path::{Path, PathBuf};

@@ -26,6 +26,7 @@ mod interrupts;
 mod joins;
 mod linear;
 mod metamorphic;
+mod middle;
 mod products;
 mod profile;
 mod query;

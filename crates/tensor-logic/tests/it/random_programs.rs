@@ -22,6 +22,7 @@ use crate::common::engines::{
     BUDGET, Difference, STORAGES, Wanted, analysed, differences, value_difference, wanted,
 };
 use crate::common::rounding::{Judged, Scattered, judged};
+use crate::common::shrink::shrunk;
 use crate::common::single::{Known, Single, single};
 
 /// How long one program may take.
@@ -37,6 +38,9 @@ const LIMITS: Limits = Limits { reference: Duration::from_secs(5), engines: Dura
 
 /// Of a hundred programs at most one may be too long for the reference, and at most one may hang on rounding.
 const SLOW_IN: u64 = 100;
+
+/// How long a program is made smaller.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Numbers of 64 bits that differ by less are the same.
 const NEAR: f64 = 1e-9;
@@ -193,57 +197,6 @@ fn differs(lines: &[String]) -> Option<String> {
     }
 }
 
-/// Deletes statements, then words of statements, as long as the disagreement stays.
-fn shrunk(mut lines: Vec<String>) -> Vec<String> {
-    let mut at = 0;
-    while at < lines.len() {
-        let mut fewer = lines.clone();
-        fewer.remove(at);
-        if differs(&fewer).is_some() {
-            lines = fewer;
-            at = 0;
-        } else {
-            at += 1;
-        }
-    }
-    for at in 0..lines.len() {
-        for length in [24, 12, 6, 4, 3, 2, 1] {
-            let mut from = 0;
-            loop {
-                let words = words(&lines[at]);
-                if from + length > words.len() {
-                    break;
-                }
-                let mut fewer = lines.clone();
-                fewer[at] = [&words[..from], &words[from + length..]].concat().concat();
-                if fewer[at].len() < lines[at].len() && differs(&fewer).is_some() {
-                    lines = fewer;
-                } else {
-                    from += 1;
-                }
-            }
-        }
-    }
-    lines
-}
-
-/// A line cut before every blank, bracket and comma.
-fn words(line: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    for letter in line.chars() {
-        if " ()[],".contains(letter) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut() {
-            word.push(letter);
-        }
-        if "([".contains(letter) {
-            words.push(String::new());
-        }
-    }
-    words
-}
-
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -275,7 +228,7 @@ fn random_programs_mean_the_same_to_both_engines() {
             Outcome::Rounding => rounding.push(seed),
             Outcome::Hangs => failures.push(format!("seed {seed}: an engine does not end\n{text}\n")),
             Outcome::Differs(how) => {
-                let least = shrunk(lines);
+                let least = shrunk(lines, PATIENCE, &mut |lines| differs(lines).is_some());
                 let how = differs(&least).unwrap_or(how);
                 failures.push(format!("seed {seed}\n{}\n{how}\n", least.join("\n")));
             }
