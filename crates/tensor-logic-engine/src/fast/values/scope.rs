@@ -124,12 +124,10 @@ impl Machine {
             folded.zero = !listed.is_empty();
             return Ok(folded);
         }
-        let counts = scope.operation == Operation::Count;
-        let block = if counts && self.total(scope.body) {
-            Block::scalar(1.0)
-        } else {
-            self.expr(scope.body, &inner)?
-        };
+        if scope.operation == Operation::Count {
+            return self.how_many(scope, &support, &rest, &inner);
+        }
+        let block = self.expr(scope.body, &inner)?;
         let positive = Binary::Compare(Comparison::Greater);
         let block = if scope.truth { block.with(positive, 0.0) } else { block };
         let dense = |index: &IndexId| inner.dim(*index).is_some_and(|dim| dim != Dim::ROWS);
@@ -142,17 +140,10 @@ impl Machine {
                 Some(dim) if dim != Dim::ROWS => {
                     let size = self.size(*index);
                     block = if size == 0 { block.vanished() } else { block };
-                    if scope.operation != Operation::Count {
-                        block = repeated(block, scope.operation, size);
-                    }
+                    block = repeated(block, scope.operation, size);
                 }
                 _ => {}
             }
-        }
-        if scope.operation == Operation::Count {
-            block = self.counted(block, scope, &inner);
-            let block = reduce(block, &drop, Operation::Sum);
-            return self.fold_rows(scope, &support, block, Operation::Sum);
         }
         let in_rows =
             support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
@@ -187,15 +178,6 @@ impl Machine {
         let others = binary(missing.clone().negated().with(Binary::Add, 1.0), folded.block, Binary::Multiply);
         let block = binary(binary(missing, with_zero, Binary::Multiply), others, Binary::Add);
         Ok(Folded { rows: folded.rows, block, zero: true })
-    }
-
-    /// How often each entry counts.
-    fn counted(&self, block: Block, scope: &Scope<'_>, inner: &Context) -> Block {
-        let missing = |index: &&IndexId| {
-            inner.dim(**index).is_some_and(|dim| dim != Dim::ROWS && block.position(dim).is_none())
-        };
-        let times: usize = scope.over.iter().filter(missing).map(|index| self.size(*index)).product();
-        block.presence().with(Binary::Multiply, times as f64)
     }
 
     /// Folds rows that differ in folded indices only.

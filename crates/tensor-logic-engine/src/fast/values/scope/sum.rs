@@ -17,7 +17,7 @@ use crate::fast::store::plan::{Key, Thing};
 use crate::fast::store::rows::Rows;
 use crate::function::Function;
 use crate::kernels::{Array, Binary, Folding, Grouping, Segments, View, volume};
-use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range};
+use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Reduce};
 use crate::value::Domain;
 
 /// A factor of a product.
@@ -28,12 +28,14 @@ pub(super) enum Factor<'p> {
     /// A quotient.
     Ratio(&'p Expr, &'p Expr),
     When(Condition<'p>),
+    /// 1 where an expression is present.
+    There(&'p Expr),
 }
 
 impl Factor<'_> {
     fn indices(self) -> Vec<IndexId> {
         match self {
-            Factor::Times(expr) | Factor::Over(expr) => free(expr),
+            Factor::Times(expr) | Factor::Over(expr) | Factor::There(expr) => free(expr),
             Factor::Ratio(a, b) => distinct([free(a), free(b)].concat()),
             Factor::When(condition) => condition.indices(),
         }
@@ -122,6 +124,9 @@ fn known(expr: &Expr) -> Option<f64> {
         _ => None,
     }
 }
+
+/// Tells a scope of which is asked where it has a value from the same one whose value is asked for: what both list differs.
+const ONLY_PRESENT: u64 = 1 << 62;
 
 /// Constants that are multiplied before they meet the data.
 const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
@@ -221,6 +226,48 @@ impl Machine {
             self.suspect(scope.node, &block, Doubt::NotFinite);
         }
         Ok(Folded { rows, block, zero })
+    }
+
+    /// How many bindings have a value: the sum of 1 for each, which is a product of what is present each for itself.
+    pub(super) fn how_many(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rest: &[Condition<'_>],
+        inner: &Context,
+    ) -> Result<Folded> {
+        let mut all = Vec::new();
+        self.partial(scope.body, &mut all);
+        all.extend(rest.iter().map(|condition| Factor::When(*condition)));
+        self.sum_of(scope, support, inner, (&all, 1.0))
+    }
+
+    /// The parts of an expression that may be absent where no condition of its scope says so, one by one; all of it is there
+    /// where they all are.
+    fn partial<'p>(&self, expr: &'p Expr, into: &mut Vec<Factor<'p>>) {
+        match expr {
+            // Its scope has the condition that it is present.
+            Expr::Read(read) if read.otherwise == Otherwise::Absent => {}
+            Expr::Read(read) if read.otherwise == Otherwise::ZeroOutside || self.in_domain(read) => {}
+            // It is 0, or 1, where nothing is contributed.
+            Expr::Reduce(reduce)
+                if reduce.explicit
+                    && matches!(
+                        reduce.operation,
+                        Operation::Sum | Operation::Count | Operation::Product
+                    ) => {}
+            _ if self.total(expr) => {}
+            Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
+                expr.parts().0.into_iter().for_each(|part| self.partial(part, into));
+            }
+            Expr::Call(call) if call.when.guards.is_empty() => {
+                call.arguments.iter().for_each(|part| self.partial(part, into));
+            }
+            Expr::Terms(parts) if parts.len() == 1 => {
+                parts.iter().for_each(|part| self.partial(part, into));
+            }
+            _ => into.push(Factor::There(expr)),
+        }
     }
 
     /// The sum of the products of these factors and a constant.
@@ -381,7 +428,17 @@ impl Machine {
                 Ok(binary(a, b, Binary::Divide))
             }
             Factor::When(condition) => self.condition(condition, context),
+            Factor::There(Expr::Reduce(reduce)) => self.any(reduce, context),
+            Factor::There(expr) => Ok(self.expr(expr, context)?.presence()),
         }
+    }
+
+    /// 1 where some contribution to a sum, or to what else is folded, is present.
+    fn any(&mut self, reduce: &Reduce, context: &Context) -> Result<Block> {
+        let Reduce { over, when, body, .. } = reduce;
+        let node = when.node.number() ^ ONLY_PRESENT;
+        let scope = Scope::new(node, over, Condition::of_when(when), body, Operation::Count);
+        Ok(self.nested(&scope, context)?.presence())
     }
 
     /// Whether all that an index may be lies one behind the other in what it names.
