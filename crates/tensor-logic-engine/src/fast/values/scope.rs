@@ -17,7 +17,8 @@ use crate::fast::store::relation::Relation;
 use crate::fast::store::rows::Rows;
 use crate::function::Function;
 use crate::kernels::{Binary, Precision};
-use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
+use crate::presence::{always, bounds, fits};
+use crate::program::{Argument, Expr, IndexFn, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
 use sum::{Factor, factors};
 
@@ -247,6 +248,13 @@ impl Machine {
             let mut reads = Vec::new();
             match *factor {
                 Factor::Times(Expr::Read(read)) => reads.push(read),
+                Factor::Times(expr @ Expr::Index(function)) => {
+                    let Some((from, to)) = bounds(&self.program, function) else { return Ok(Vec::new()) };
+                    if !always(&self.program, expr) {
+                        return Ok(Vec::new());
+                    }
+                    bits += bits_of(&[from as f64, to as f64]);
+                }
                 Factor::Times(expr) => {
                     if !plain_sum(expr, &mut reads, &mut over) {
                         return Ok(Vec::new());
@@ -257,7 +265,9 @@ impl Machine {
             let own = matches!(factor, Factor::Times(Expr::Read(_)));
             for read in reads {
                 let present = holds(read);
-                if !present && (read.otherwise == Otherwise::Absent || !self.in_domain(read)) {
+                // What lies outside of the domain is absent, which adds as little as 0.
+                let inside = beside || self.in_domain(read);
+                if !present && (read.otherwise == Otherwise::Absent || !inside) {
                     return Ok(Vec::new());
                 }
                 match self.stored(read.tensor) {
@@ -332,12 +342,8 @@ impl Machine {
             match (&place.domain, function.alone()) {
                 (None, Some(_)) => true,
                 (Some(domain), Some(index)) => self.range(index).is_some_and(|range| contains(domain, range)),
-                (domain, None) => match function {
-                    crate::program::IndexFn::Const(value) => {
-                        domain.as_ref().is_none_or(|domain| domain.contains(*value))
-                    }
-                    _ => false,
-                },
+                (Some(domain), None) => fits(&self.program, function, domain),
+                (None, None) => matches!(function, IndexFn::Const(_)),
             }
         })
     }
