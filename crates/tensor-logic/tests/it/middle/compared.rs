@@ -13,7 +13,7 @@ use tensor_logic::fast::{Fast, Precision, Storage};
 use tensor_logic::gradient::evaluate::{gradients_at, with_respect_to};
 use tensor_logic::learn::minimize;
 use tensor_logic::profile::{Layout, Profile};
-use tensor_logic::program::{Action, Program, TensorId};
+use tensor_logic::program::{Action, Program, Style, Tensor, TensorId};
 use tensor_logic::reference::Reference;
 use tensor_logic::start::all_start_values;
 
@@ -25,11 +25,15 @@ use crate::common::single::{Known, Single, each_number, single};
 /// What every engine may take. A table over four indices of 66 values each does not fit, and no answer that is drawn needs one.
 const BUDGET: Budget = Budget { tuples: 1 << 20, bytes: 1 << 27 };
 
+/// What the default may take: a few times what another storage answers with, for several copies of a table may stand beside each
+/// other. A table of one more place does not fit.
+const DEFAULT_BUDGET: Budget = Budget { bytes: 1 << 29, ..BUDGET };
+
 /// What a storage has not said after this it never says.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How often the default and the sparse storage may look at as many elements and tuples as the storage that looks at the fewest,
-/// and how many more in any case: what is small may be dense.
+/// How often the default and the sparse storage may look at as many elements and tuples as the storage that looks at the fewest
+/// and as the square tensors of the program have, and how many more in any case: what is small may be dense.
 const WORK: (u64, u64) = (8, 1 << 20);
 
 /// So many evaluations with other numbers say what hangs on the last digits, and so far are these off.
@@ -147,30 +151,45 @@ impl<'p> Question<'p> {
         Question { task, program, goals: program.actions.iter().filter_map(query).collect(), observed }
     }
 
+    /// What somebody may take.
+    fn budget(&self, who: Who) -> Budget {
+        match who {
+            Who::Stored(Storage::Auto) => DEFAULT_BUDGET,
+            _ => BUDGET,
+        }
+    }
+
+    /// The elements of all square tensors.
+    fn elements(&self) -> u64 {
+        let square = self.program.tensors.iter().filter(|tensor| tensor.style == Style::Square);
+        let elements = |tensor: &Tensor| tensor.sizes().iter().map(|size| *size as u64).product::<u64>();
+        square.map(elements).sum()
+    }
+
     /// What somebody says, and what was looked at for that.
     fn ask(&self, who: Who) -> (Said, Option<Work>) {
         match who {
             Who::Interpreter(patience) => {
                 let timer = Timer::new(patience);
                 let mut engine = Reference::stopping(Stop::when(Arc::clone(&timer.flag)));
-                (self.said(&mut engine), None)
+                (self.said(&mut engine, BUDGET), None)
             }
             Who::Stored(storage) => {
                 let timer = Timer::new(LONGEST);
                 let mut engine = Auto::new(Box::new(Fast::with_storage(storage)));
                 engine.stop_when(Arc::clone(&timer.flag));
                 engine.observe(self.observed);
-                let said = self.said(&mut engine);
+                let said = self.said(&mut engine, self.budget(who));
                 (said, engine.observed().filter(|_| self.observed).map(|profile| Work::of(&profile)))
             }
         }
     }
 
-    fn said(&self, engine: &mut dyn Engine) -> Said {
+    fn said(&self, engine: &mut dyn Engine, budget: Budget) -> Said {
         match self.task {
             Task::Values => {
                 let parameters = Parameters::new();
-                let request = Request { program: self.program, parameters: &parameters, budget: BUDGET };
+                let request = Request { program: self.program, parameters: &parameters, budget };
                 let mut late = None;
                 let mut value = |goal: &TensorId| {
                     let found = match late.clone() {
@@ -182,8 +201,8 @@ impl<'p> Question<'p> {
                 };
                 self.goals.iter().map(&mut value).collect()
             }
-            Task::Gradients => self.in_one(self.gradients(engine)),
-            Task::Learning => self.in_one(self.learned(engine)),
+            Task::Gradients => self.in_one(self.gradients(engine, budget)),
+            Task::Learning => self.in_one(self.learned(engine, budget)),
         }
     }
 
@@ -194,11 +213,11 @@ impl<'p> Question<'p> {
         }
     }
 
-    fn gradients(&self, engine: &mut dyn Engine) -> Result<Vec<(String, Value)>, Refusal> {
+    fn gradients(&self, engine: &mut dyn Engine, budget: Budget) -> Result<Vec<(String, Value)>, Refusal> {
         let (program, parameters) = (self.program, all_start_values(self.program));
         let Some(goal) = self.goals.last() else { return Ok(Vec::new()) };
         let wrt = with_respect_to(program, *goal, &[])?;
-        let found = gradients_at(engine, program, BUDGET, parameters, *goal, &wrt)?;
+        let found = gradients_at(engine, program, budget, parameters, *goal, &wrt)?;
         let number = |values: Vec<f64>| Value::Dense(values.into());
         let slope = |(name, content)| match content {
             Content::Scalar(value) => (name, number(vec![value.unwrap_or(0.0)])),
@@ -210,7 +229,7 @@ impl<'p> Question<'p> {
     }
 
     /// The losses before and after some steps, and the parameters.
-    fn learned(&self, engine: &mut dyn Engine) -> Result<Vec<(String, Value)>, Refusal> {
+    fn learned(&self, engine: &mut dyn Engine, budget: Budget) -> Result<Vec<(String, Value)>, Refusal> {
         let (program, mut parameters) = (self.program, all_start_values(self.program));
         let query = program.actions.iter().find_map(|action| match action {
             Action::Query(query) => Some((query.tensor, query.directives.minimize.clone()?)),
@@ -219,7 +238,7 @@ impl<'p> Question<'p> {
         let Some((goal, settings)) = query else { return Ok(Vec::new()) };
         let mut losses = Vec::new();
         let mut told = |_: u64, _: u64, loss: f64| losses.push(loss);
-        let done = minimize(engine, program, BUDGET, &mut parameters, goal, &settings, &mut told)?;
+        let done = minimize(engine, program, budget, &mut parameters, goal, &settings, &mut told)?;
         losses.push(done.last);
         let number = |values: Vec<f64>| Value::Dense(values.into());
         let parameter = |(id, values): (&TensorId, &Arc<Vec<f64>>)| {
@@ -438,7 +457,7 @@ fn verdict(
     }
     let work = stored.iter().filter(|(storage, _)| *storage == Storage::Auto);
     counts.supports = work.filter_map(|(_, (_, work))| *work).map(|work| work.supports).sum();
-    if let Some(how) = too_much_work(stored) {
+    if let Some(how) = too_much_work(question, stored) {
         return Outcome::Work(how);
     }
     if exact && let Some(how) = in_single(question, &interpreted) {
@@ -452,7 +471,7 @@ fn verdict(
 }
 
 /// Whether a storage that need not hold all looks at far more than another does, of those that answer all.
-fn too_much_work(stored: &[Asked; 3]) -> Option<String> {
+fn too_much_work(question: &Question<'_>, stored: &[Asked; 3]) -> Option<String> {
     let all = |said: &Said| said.iter().all(|(_, found)| found.is_ok());
     let work = |which: Storage| {
         let (_, (said, work)) = stored.iter().find(|(storage, _)| *storage == which)?;
@@ -460,8 +479,9 @@ fn too_much_work(stored: &[Asked; 3]) -> Option<String> {
     };
     let sparse = work(Storage::Sparse);
     let least = [work(Storage::Dense), sparse].into_iter().flatten().min()?;
+    let most = WORK.1 + WORK.0 * (least + question.elements());
     let too_much = |(who, own): (Storage, u64)| {
-        (own > WORK.1 + WORK.0 * least)
+        (own > most)
             .then(|| format!("{who:?} looks at {own} elements and tuples, and another storage at {least}"))
     };
     let own = [work(Storage::Auto).map(|own| (Storage::Auto, own)), sparse.map(|own| (Storage::Sparse, own))];
