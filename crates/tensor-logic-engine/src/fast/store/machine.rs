@@ -17,8 +17,8 @@ use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Pool, Precision, volume};
 use crate::program::{
-    Class, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Program, Range, Stamp, Style, Tensor,
-    TensorId,
+    Class, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Program, Range, Stamp, Style,
+    Tensor, TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -46,6 +46,8 @@ impl Stored {
 pub(crate) struct Factored {
     /// Tells it apart.
     pub(crate) node: Stamp,
+    /// What folds it.
+    pub(crate) operation: Operation,
     /// The product.
     pub(crate) body: Expr,
     /// The index that is summed inside.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::scope::Scope;
 use crate::fast::store::condition::{distinct, free};
 use crate::fast::store::machine::{Context, Factored, Machine, Stored};
-use crate::program::{Expr, Given, IndexId, Operation, Read, Reduce, Role, Stamp, When};
+use crate::program::{Expr, Given, IndexId, Kind, Operation, Otherwise, Read, Reduce, Role, Stamp, When};
 
 /// The factors of a product.
 fn product<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
@@ -68,7 +68,8 @@ impl Machine {
         scope: &Scope<'_>,
         context: &Context,
     ) -> Option<Arc<Factored>> {
-        let moves = matches!(scope.operation, Operation::Sum | Operation::Max | Operation::Min);
+        let moves =
+            matches!(scope.operation, Operation::Sum | Operation::Count | Operation::Max | Operation::Min);
         if !moves || scope.truth || scope.whole || self.exact.contains(&scope.node) {
             return None;
         }
@@ -77,8 +78,11 @@ impl Machine {
             return known.clone();
         }
         let found = match scope.operation {
-            Operation::Sum => find(scope, self, context),
-            _ => best(scope, self, context),
+            Operation::Sum => find(scope, self, context, Operation::Sum),
+            // Of tuples that are 1 there are as many as their sum.
+            Operation::Count if self.is_of_truths(scope.body) => find(scope, self, context, Operation::Sum),
+            Operation::Count => None,
+            _ => best(scope, self, context).or_else(|| find_best(scope, self, context)),
         };
         let found = found.map(Arc::new);
         self.factored.insert(key, found.clone());
@@ -86,7 +90,7 @@ impl Machine {
     }
 }
 
-fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Factored> {
+fn find(scope: &Scope<'_>, machine: &Machine, context: &Context, operation: Operation) -> Option<Factored> {
     let mut factors = Vec::new();
     product(scope.body, &mut factors);
     let parts: Vec<Part<'_>> = factors.into_iter().map(|expr| Part::of(expr, machine, context)).collect();
@@ -98,7 +102,20 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
         let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.indices.contains(index));
         !free_in_guards.contains(index) && worth(&held, &others, *index)
     })?;
-    taken_first(scope, &parts, index, Expr::Product)
+    taken_first(scope, &parts, index, operation, Expr::Product)
+}
+
+/// The same of the largest or the smallest product of tuples' values, none of which is below 0.
+fn find_best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Factored> {
+    let mut factors = Vec::new();
+    product(scope.body, &mut factors);
+    let plain = |factor: &&Expr| match factor {
+        Expr::Read(_) => true,
+        Expr::Reduce(reduce) => reduce.operation == scope.operation && reduce.when.guards.is_empty(),
+        _ => false,
+    };
+    let fine = factors.iter().all(plain) && factors.iter().all(|factor| machine.is_never_below_0(factor));
+    if fine { find(scope, machine, context, scope.operation) } else { None }
 }
 
 /// The scope's body with what the parts that hold an index are joined to over it inside.
@@ -106,6 +123,7 @@ fn taken_first(
     scope: &Scope<'_>,
     parts: &[Part<'_>],
     index: IndexId,
+    operation: Operation,
     join: fn(Vec<Expr>) -> Expr,
 ) -> Option<Factored> {
     let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.indices.contains(&index));
@@ -114,13 +132,13 @@ fn taken_first(
         Expr::Read(read) => Some(read.span),
         _ => None,
     })?;
-    let (operation, over, when) = (scope.operation, vec![index], When::default());
+    let (over, when) = (vec![index], When::default());
     let inner = Reduce { operation, over, when, body: join(body(&held)), explicit: false, span };
     let mut rest = body(&others);
     rest.push(Expr::Reduce(Box::new(inner)));
     let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
     let (own, over) = (without(scope.own), without(scope.over));
-    Some(Factored { node: Stamp::default(), body: join(rest), index, own, over })
+    Some(Factored { node: Stamp::default(), operation, body: join(rest), index, own, over })
 }
 
 /// So many bindings are gone through: a sum or a product that is taken in another order may have other last digits.
@@ -158,7 +176,7 @@ fn best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     if bindings(&of(&index).0) > all / FEWER {
         return None;
     }
-    taken_first(scope, &parts, index, if adds { Expr::Plus } else { Expr::Product })
+    taken_first(scope, &parts, index, scope.operation, if adds { Expr::Plus } else { Expr::Product })
 }
 
 /// The factors of a product, or what is added.
@@ -185,6 +203,16 @@ impl Machine {
         }
     }
 
+    /// Whether an expression is a product of tuples of relations that have no other value than 1.
+    fn is_of_truths(&self, expr: &Expr) -> bool {
+        joined(expr).into_iter().all(|factor| match factor {
+            Expr::Read(read) if read.otherwise == Otherwise::Absent => {
+                matches!(self.stored(read.tensor), Some(Stored::Relation(relation)) if relation.doubles().is_none())
+            }
+            _ => false,
+        })
+    }
+
     /// Whether no number of it is below 0: data, and what is best of it.
     fn is_never_below_0(&self, expr: &Expr) -> bool {
         let read = match expr {
@@ -195,6 +223,9 @@ impl Machine {
             _ => return false,
         };
         let tensor = self.program.tensor(read.tensor);
+        if tensor.kind == Kind::Bool {
+            return true;
+        }
         let fine = |given: &Given| given.numbers().iter().all(|value| *value >= 0.0);
         tensor.role == Role::Data && tensor.combine.default_value() >= 0.0 && tensor.given.iter().all(fine)
     }
@@ -205,6 +236,7 @@ impl<'p> Scope<'p> {
     pub(in crate::fast) fn nested(&self, factored: &'p Factored) -> Scope<'p> {
         Scope {
             node: factored.node.number(),
+            operation: factored.operation,
             own: &factored.own,
             over: &factored.over,
             body: &factored.body,

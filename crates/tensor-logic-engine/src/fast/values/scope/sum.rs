@@ -252,10 +252,8 @@ impl Machine {
             // It is 0, or 1, where nothing is contributed.
             Expr::Reduce(reduce)
                 if reduce.explicit
-                    && matches!(
-                        reduce.operation,
-                        Operation::Sum | Operation::Count | Operation::Product
-                    ) => {}
+                    && matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product) => {
+            }
             _ if self.total(expr) => {}
             Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
                 expr.parts().0.into_iter().for_each(|part| self.partial(part, into));
