@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tensor_logic::analyse::analyse;
 use tensor_logic::error::Code;
+use tensor_logic::function::UserFunctions;
+use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::program::Facts;
+use tensor_logic::start::all_start_values;
 use tensor_logic::value::Const;
 
 use super::super::tl::SplitMix64;
@@ -546,10 +550,13 @@ fn window_gradient(n: u32) -> Input {
     Input { text, files: Vec::new(), expected: expected.into() }
 }
 
-/// The start values of a parameter `~ normal(0, 1)`.
-fn start(name: &str, count: u32) -> Vec<f64> {
-    let family = seeded::Family::new("tensor-logic", &format!("start:{name}"), 0);
-    (0..u64::from(count)).map(|at| family.stream(at).normal()).collect()
+/// The start values of a parameter `~ normal(0, 1)` with so many rows and columns, as the language draws them; none where its
+/// program is refused.
+fn start(name: &str, rows: u32, columns: u32) -> Vec<f64> {
+    let text = format!("r : {rows}\nc : {columns}\n{name}[r, c] ~ normal(0, 1)\n");
+    let analysed = analyse(&text, &mut NoFiles, &UserFunctions::default(), &Options::default());
+    let drawn = analysed.map(|analysed| all_start_values(&analysed.program)).unwrap_or_default();
+    drawn.values().next().map(|values| values.to_vec()).unwrap_or_default()
 }
 
 fn row(values: &[f64], at: u32, width: usize) -> &[f64] {
@@ -597,7 +604,7 @@ fn graph_attention(n: u32) -> Input {
          P[i, j.] = softmax(Q[i, d] K[j, d] / 4 | Edge(i, j))\nO[i, d] = P[i, j] V[j, d]\nLoss = sum[i, d](O[i, d]^2)\n\
          Loss? @minimize(opt=sgd, lr=0.01, steps=1)\nSQ = Q[i, d]^2\nSK = K[j, d]^2\nSV = V[j, d]^2\nSQ?\nSK?\nSV?\n"
     );
-    let (q, k, v) = (start("Q", n * 16), start("K", n * 16), start("V", n * 16));
+    let (q, k, v) = (start("Q", n, 16), start("K", n, 16), start("V", n, 16));
     let forward = |q: &[f64], k: &[f64], v: &[f64], back: Attended<'_>| -> f64 {
         let mut loss = 0.0;
         for i in 0..n {
@@ -658,7 +665,7 @@ fn layer(n: u32, equations: &str, read: &str) -> Input {
         100 * n
     );
     let scale = f64::from(100 * n);
-    let (x, w) = (start("X", n * 64), start("W", 64 * 64));
+    let (x, w) = (start("X", n, 64), start("W", 64, 64));
     let forward = |x: &[f64], w: &[f64], back: Summed<'_>| -> f64 {
         let mut loss = 0.0;
         for at in 0..n {
@@ -698,7 +705,7 @@ fn adam_rows(n: u32) -> Input {
          R[s, d] = Pick(s, n) E[n, d]\nLoss = sum[s, d]((R[s, d] - T[s, d])^2)\n\
          Loss? @minimize(opt=adam, lr=0.01, steps=20)\n"
     );
-    let all = start("E", n * 32);
+    let all = start("E", n, 32);
     let mut loss = 0.0;
     for (s, at) in picked.keys() {
         for (d, value) in row(&all, *at, D).iter().enumerate() {
