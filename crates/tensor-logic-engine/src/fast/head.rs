@@ -21,7 +21,7 @@ use crate::fast::store::condition::{Condition, scope_reads};
 use crate::fast::store::machine::{Context, Machine, Stored};
 use crate::fast::store::offsets::Offsets;
 use crate::fast::store::relation::{Piece, Relation};
-use crate::fast::values::scope::{Folded, Scope};
+use crate::fast::values::scope::{Folded, ONLY_PRESENT, Scope};
 use crate::kernels::{Array, Binary, Buffer, Number, Point, Precision, volume};
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Read, Role, Style, TensorId, Term,
@@ -139,12 +139,40 @@ impl Machine {
             return self.folded(equation, &scope, context, None, into);
         }
         if combine == Combine::Avg {
-            let counting = Scope { operation: Operation::Count, zero: false, fill: false, ..scope.clone() };
-            let counts = self.scope(&counting, context)?;
             let scope = Scope { zero: false, fill: false, ..scope };
+            let (scope, counts) = self.counted(scope, context)?;
             return self.folded(equation, &scope, context, Some(counts), into);
         }
         self.folded(equation, &scope, context, None, into)
+    }
+
+    /// How many bindings a mean has, with the scope of their sum. Where sums and numbers may be taken before a join, neither is
+    /// over the bindings of the whole body; otherwise both are for the same rows.
+    fn counted<'p>(&mut self, scope: Scope<'p>, context: &Context) -> Result<(Scope<'p>, Folded)> {
+        let counting = Scope { operation: Operation::Count, ..scope.clone() };
+        let apart = Scope { whole: false, ..scope.clone() };
+        let counting_apart = Scope { node: scope.node ^ ONLY_PRESENT, whole: false, ..counting.clone() };
+        let factored = self.factored(&apart, context).is_some();
+        if factored && self.factored(&counting_apart, context).is_some() {
+            let (sums, counts) = (self.scope(&apart, context)?, self.scope(&counting_apart, context)?);
+            if sums.rows.is_none() || counts.rows.is_some() {
+                return Ok((apart, counts));
+            }
+        }
+        let counts = self.scope(&counting, context)?;
+        Ok((scope, counts))
+    }
+
+    /// Numbers of bindings beside the rows of their sums.
+    fn beside(&mut self, counts: Folded, sums: &Folded, context: &Context) -> Result<Folded> {
+        let same = match (&counts.rows, &sums.rows) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let Some(rows) = counts.rows.as_ref().filter(|_| !same) else { return Ok(counts) };
+        let inner = context.with_rows(sums.rows.clone());
+        let block = self.align(rows, counts.block, &inner)?;
+        Ok(Folded { rows: sums.rows.clone(), block, zero: false })
     }
 
     fn folded(
@@ -156,6 +184,7 @@ impl Machine {
         into: &mut Accumulator,
     ) -> Result<()> {
         let mut folded = self.scope(scope, context)?;
+        let counts = counts.map(|counts| self.beside(counts, &folded, context)).transpose()?;
         if folded.zero && scope.picks_one() {
             // Beside other terms a 0 is not nothing.
             let block = match &folded.rows {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::scope::Scope;
-use crate::fast::store::condition::{distinct, free};
+use crate::fast::store::condition::{distinct, free, scope_reads};
 use crate::fast::store::machine::{Context, Factored, Machine, Stored};
 use crate::program::{Expr, Given, IndexId, Kind, Operation, Otherwise, Read, Reduce, Role, Stamp, When};
 
@@ -20,6 +20,12 @@ fn product<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
         Expr::Terms(parts) if parts.len() == 1 => parts.iter().for_each(|part| product(part, into)),
         _ => into.push(expr),
     }
+}
+
+fn factors(expr: &Expr) -> Vec<&Expr> {
+    let mut factors = Vec::new();
+    product(expr, &mut factors);
+    factors
 }
 
 /// The indices of a factor, and whether it is a relation.
@@ -73,15 +79,19 @@ impl Machine {
         if !moves || scope.truth || scope.whole || self.exact.contains(&scope.node) {
             return None;
         }
+        // Whether all values are 1 is a matter of data.
+        let truths = match scope.operation {
+            Operation::Count => Some(self.truths(scope)?),
+            _ => None,
+        };
         let key = (scope.node, scope.own.to_vec());
         if let Some(known) = self.factored.get(&key) {
             return known.clone();
         }
-        let found = match scope.operation {
-            Operation::Sum => find(scope, self, context, Operation::Sum),
+        let found = match (scope.operation, truths) {
             // Of tuples that are 1 there are as many as their sum.
-            Operation::Count if self.is_of_truths(scope.body) => find(scope, self, context, Operation::Sum),
-            Operation::Count => None,
+            (_, Some(truths)) => find(scope, truths, self, context, Operation::Sum),
+            (Operation::Sum, None) => find(scope, factors(scope.body), self, context, Operation::Sum),
             _ => best(scope, self, context).or_else(|| find_best(scope, self, context)),
         };
         let found = found.map(Arc::new);
@@ -90,9 +100,13 @@ impl Machine {
     }
 }
 
-fn find(scope: &Scope<'_>, machine: &Machine, context: &Context, operation: Operation) -> Option<Factored> {
-    let mut factors = Vec::new();
-    product(scope.body, &mut factors);
+fn find(
+    scope: &Scope<'_>,
+    factors: Vec<&Expr>,
+    machine: &Machine,
+    context: &Context,
+    operation: Operation,
+) -> Option<Factored> {
     let parts: Vec<Part<'_>> = factors.into_iter().map(|expr| Part::of(expr, machine, context)).collect();
     if parts.iter().filter(|part| part.relation).count() < 2 {
         return None;
@@ -107,15 +121,14 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context, operation: Oper
 
 /// The same of the largest or the smallest product of tuples' values, none of which is below 0.
 fn find_best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Factored> {
-    let mut factors = Vec::new();
-    product(scope.body, &mut factors);
+    let factors = factors(scope.body);
     let plain = |factor: &&Expr| match factor {
         Expr::Read(_) => true,
         Expr::Reduce(reduce) => reduce.operation == scope.operation && reduce.when.guards.is_empty(),
         _ => false,
     };
     let fine = factors.iter().all(plain) && factors.iter().all(|factor| machine.is_never_below_0(factor));
-    if fine { find(scope, machine, context, scope.operation) } else { None }
+    if fine { find(scope, factors, machine, context, scope.operation) } else { None }
 }
 
 /// The scope's body with what the parts that hold an index are joined to over it inside.
@@ -203,14 +216,27 @@ impl Machine {
         }
     }
 
-    /// Whether an expression is a product of tuples of relations that have no other value than 1.
-    fn is_of_truths(&self, expr: &Expr) -> bool {
-        joined(expr).into_iter().all(|factor| match factor {
-            Expr::Read(read) if read.otherwise == Otherwise::Absent => {
-                matches!(self.stored(read.tensor), Some(Stored::Relation(relation)) if relation.doubles().is_none())
-            }
+    /// The tuples of a product of such that have no other value than 1, and of elements that are there wherever these are.
+    fn truths<'p>(&mut self, scope: &Scope<'p>) -> Option<Vec<&'p Expr>> {
+        let parts = factors(scope.body);
+        let is_tuple = |part: &&Expr| matches!(part, Expr::Read(read) if read.otherwise == Otherwise::Absent);
+        let (tuples, others): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(is_tuple);
+        let is_one = |part: &&Expr| match part {
+            Expr::Read(read) => match self.stored(read.tensor) {
+                Some(Stored::Relation(relation)) => relation.doubles().is_none(),
+                _ => false,
+            },
             _ => false,
-        })
+        };
+        if tuples.len() < 2 || !tuples.iter().all(is_one) {
+            return None;
+        }
+        if !others.is_empty() {
+            let conditions = scope.conditions();
+            let reads = scope_reads(&conditions, scope.body);
+            self.set_tuple_ranges(scope.own, &reads, scope.nearby);
+        }
+        others.iter().all(|part| self.total(part)).then_some(tuples)
     }
 
     /// Whether no number of it is below 0: data, and what is best of it.

@@ -22,6 +22,9 @@ use crate::program::{Argument, Expr, IndexFn, IndexId, Operation, Otherwise, Ran
 use crate::value::Domain;
 use sum::{Factor, factors};
 
+/// Tells a scope of which is asked where it has a value from the same one whose value is asked for: what both list differs.
+pub(crate) const ONLY_PRESENT: u64 = 1 << 62;
+
 /// A scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope<'p> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::contract::{Contraction, contract};
 use super::super::slope::Slope;
-use super::{Folded, Scope};
+use super::{Folded, ONLY_PRESENT, Scope};
 use crate::error::Result;
 use crate::fast::store::block::{Block, Dim, Groups, binary, folded};
 use crate::fast::store::condition::{Condition, Support, distinct, free};
@@ -124,9 +124,6 @@ fn known(expr: &Expr) -> Option<f64> {
         _ => None,
     }
 }
-
-/// Tells a scope of which is asked where it has a value from the same one whose value is asked for: what both list differs.
-const ONLY_PRESENT: u64 = 1 << 62;
 
 /// Constants that are multiplied before they meet the data.
 const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
