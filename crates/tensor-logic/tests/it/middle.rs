@@ -37,6 +37,9 @@ use crate::common::shrink::shrunk;
 /// How long the interpreter is waited for, in a short run and in a long one.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(400), Duration::from_secs(4)];
 
+/// From so many programs on it is asked what most of them do.
+const ENOUGH: u64 = 100;
+
 /// How long a program is made smaller.
 const SHRINKING: Duration = Duration::from_secs(120);
 
@@ -113,11 +116,15 @@ fn draw(kind: &Kind) {
         kind.name
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(refused * 2 <= count.max(4), "{refused} of {count} programs are refused");
+    // What most programs do, a few need not.
+    if count < ENOUGH {
+        return;
+    }
+    assert!(refused * 2 <= count, "{refused} of {count} programs are refused");
     assert!(counts.alive * 2 > counts.answers, "{counts:?}");
     assert!(counts.supports > 0 && counts.interpreted > 0, "{counts:?}");
-    assert!(room.len() as u64 * 10 <= count.max(20), "room in the interpreter only: {room:?} of {count}");
-    assert!(rounding.len() as u64 * 10 <= count.max(20), "hang on rounding: {rounding:?} of {count}");
+    assert!(room.len() as u64 * 10 <= count, "room in the interpreter only: {room:?} of {count}");
+    assert!(rounding.len() as u64 * 10 <= count, "hang on rounding: {rounding:?} of {count}");
 }
 
 #[test]
