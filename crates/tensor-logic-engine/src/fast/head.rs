@@ -136,19 +136,19 @@ impl Machine {
         let scope = Scope { zero: sum || (square && scope.picks_one()), ..scope };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
-            return self.folded(equation, &scope, context, None, into);
+            return self.folded(equation, &scope, context, into);
         }
         if combine == Combine::Avg {
             let scope = Scope { zero: false, fill: false, ..scope };
-            let (scope, counts) = self.counted(scope, context)?;
-            return self.folded(equation, &scope, context, Some(counts), into);
+            let (sums, counts) = self.counted(&scope, context)?;
+            return self.take(equation, sums, context, Some(counts), into);
         }
-        self.folded(equation, &scope, context, None, into)
+        self.folded(equation, &scope, context, into)
     }
 
-    /// How many bindings a mean has, with the scope of their sum. Where sums and numbers may be taken before a join, neither is
-    /// over the bindings of the whole body; otherwise both are for the same rows.
-    fn counted<'p>(&mut self, scope: Scope<'p>, context: &Context) -> Result<(Scope<'p>, Folded)> {
+    /// The sums of a mean, and how many bindings each has. Where sums and numbers may be taken before a join, neither is over
+    /// the bindings of the whole body; otherwise both are for the same rows.
+    fn counted(&mut self, scope: &Scope<'_>, context: &Context) -> Result<(Folded, Folded)> {
         let counting = Scope { operation: Operation::Count, ..scope.clone() };
         let apart = Scope { whole: false, ..scope.clone() };
         let counting_apart = Scope { node: scope.node ^ ONLY_PRESENT, whole: false, ..counting.clone() };
@@ -156,11 +156,11 @@ impl Machine {
         if factored && self.factored(&counting_apart, context).is_some() {
             let (sums, counts) = (self.scope(&apart, context)?, self.scope(&counting_apart, context)?);
             if sums.rows.is_none() || counts.rows.is_some() {
-                return Ok((apart, counts));
+                return Ok((sums, counts));
             }
         }
         let counts = self.scope(&counting, context)?;
-        Ok((scope, counts))
+        Ok((self.scope(scope, context)?, counts))
     }
 
     /// Numbers of bindings beside the rows of their sums.
@@ -180,11 +180,9 @@ impl Machine {
         equation: &Equation,
         scope: &Scope<'_>,
         context: &Context,
-        counts: Option<Folded>,
         into: &mut Accumulator,
     ) -> Result<()> {
         let mut folded = self.scope(scope, context)?;
-        let counts = counts.map(|counts| self.beside(counts, &folded, context)).transpose()?;
         if folded.zero && scope.picks_one() {
             // Beside other terms a 0 is not nothing.
             let block = match &folded.rows {
@@ -193,6 +191,19 @@ impl Machine {
             };
             folded = Folded { rows: None, block: block.filled(0.0), zero: false };
         }
+        self.take(equation, folded, context, None, into)
+    }
+
+    /// Takes the results of one term into the tensor: with their numbers, the two parts of a mean.
+    fn take(
+        &mut self,
+        equation: &Equation,
+        folded: Folded,
+        context: &Context,
+        counts: Option<Folded>,
+        into: &mut Accumulator,
+    ) -> Result<()> {
+        let counts = counts.map(|counts| self.beside(counts, &folded, context)).transpose()?;
         let inner = context.with_rows(folded.rows.clone());
         self.note_contributions(&folded.block, &inner);
         if matches!(into, Accumulator::Lone) {

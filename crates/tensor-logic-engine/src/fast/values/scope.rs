@@ -65,9 +65,10 @@ impl<'p> Scope<'p> {
         Scope { node, own, over: own, when, body, operation, nearby: &[], zero, fill, truth, whole }
     }
 
-    /// Whether it is the largest or the smallest element of one read.
+    /// Whether it is the largest or the smallest element of a read, or of a product, which is 0 where one of its factors is.
     pub(crate) fn picks_one(&self) -> bool {
-        matches!(self.operation, Operation::Max | Operation::Min) && matches!(self.body, Expr::Read(_))
+        matches!(self.operation, Operation::Max | Operation::Min)
+            && matches!(self.body, Expr::Read(_) | Expr::Product(_))
     }
 
     /// What must hold.
