@@ -32,11 +32,12 @@ mod written;
 
 use std::process::ExitCode;
 
+use calculemus_base::allocator::{Allocator, keep_freed_memory};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 // A training step takes a third less time than with the system's allocator, which maps and unmaps large buffers.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// Data, training, evaluation, samples, reports.
 #[derive(Debug, Parser)]
@@ -123,6 +124,7 @@ fn one_thread_for_candle() {
 }
 
 fn main() -> ExitCode {
+    keep_freed_memory();
     one_thread_for_candle();
     let cli = command_line();
     let answer = match &cli.command {

@@ -10,5 +10,8 @@ pub mod quote;
 
 pub mod process;
 
+#[cfg(feature = "allocator")]
+pub mod allocator;
+
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

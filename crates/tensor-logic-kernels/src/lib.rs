@@ -26,6 +26,7 @@ mod constants;
 mod fold;
 mod force;
 mod functions;
+mod lanes;
 mod lean;
 mod normalise;
 mod number;

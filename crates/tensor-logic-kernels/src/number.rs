@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use training::kernels::{Kernel, Real, on_large_pages, vectorised};
 
 use super::functions::{doubles, exp_below_zero, singles};
+use super::lanes::Lanes;
 use super::spare::{DOUBLES, SINGLES, Spare};
 use tensor_logic_core::engine::Numbers;
 use tensor_logic_core::function::Function;
@@ -33,6 +34,7 @@ pub enum On<'a, 'b> {
 /// A number that is computed with.
 pub trait Number:
     Real
+    + Lanes
     + Default
     + PartialOrd
     + Send

@@ -9,6 +9,7 @@ mod products;
 mod segments;
 mod strips;
 mod tapes;
+mod tiles;
 
 use std::sync::Arc;
 

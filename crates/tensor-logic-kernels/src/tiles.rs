@@ -1,15 +1,18 @@
 //! Products of a strip of rows with a factor that is packed once and read by every strip.
 //!
 //! The general kernels pack what they read at every call, which for a few rows costs as much as the product. Here the
-//! right factor stands in panels of as many columns as two registers hold (one of 512 bits; then two panels are done at
-//! once), and a tile of six rows of the result stays in registers from the first summand to the last. Each entry is one chain
-//! of fused multiply-adds in the order of the sum, as in the general kernels.
+//! right factor stands in panels of as many columns as two registers hold (one of 512 bits, for which
+//! [`registers`] makes the tiles), and a tile of six rows of the result stays in registers from the first
+//! summand to the last. Each entry is one chain of fused multiply-adds in the order of the sum, as in the general kernels.
 
 use std::ops::Range;
 
-use training::kernels::{Kernel, instruction_set, vectorised};
+use pulp::Simd;
+use training::kernels::{Kernel, instruction_set, registers_of_512_bits, vectorised};
 
 use super::number::Number;
+
+mod registers;
 
 /// Sums of so many products are one chain of fused multiply-adds in the general kernels too.
 pub(super) const SUMS: std::ops::RangeInclusive<usize> = 3..=512;
@@ -25,7 +28,7 @@ pub(super) fn are_fast() -> bool {
 }
 
 /// Columns of a panel.
-fn wide<T: Number>() -> usize {
+pub(super) fn wide<T: Number>() -> usize {
     if size_of::<T>() == 4 { SINGLE } else { DOUBLE }
 }
 
@@ -158,14 +161,17 @@ pub(super) struct Strip<'a, T> {
 
 impl<T: Number> Strip<'_, T> {
     pub(super) fn multiply(self) {
-        match size_of::<T>() {
-            4 => self.by_panels::<SINGLE>(),
-            _ => self.by_panels::<DOUBLE>(),
+        let low = is_low(self.sizes.0);
+        match registers_of_512_bits() {
+            Some(simd) if low => simd.vectorize(registers::Tiles::<T, LOW>(self)),
+            Some(simd) => simd.vectorize(registers::Tiles::<T, TALL>(self)),
+            None if size_of::<T>() == 4 => self.by_panels::<SINGLE>(low),
+            None => self.by_panels::<DOUBLE>(low),
         }
     }
 
-    fn by_panels<const WIDE: usize>(self) {
-        match is_low(self.sizes.0) {
+    fn by_panels<const WIDE: usize>(self, low: bool) {
+        match low {
             false => vectorised(Tiles::<T, WIDE, TALL>(self)),
             true => vectorised(Tiles::<T, WIDE, LOW>(self)),
         }
@@ -173,7 +179,7 @@ impl<T: Number> Strip<'_, T> {
 }
 
 /// Rows of a low tile.
-const LOW: usize = 4;
+pub(super) const LOW: usize = 4;
 
 /// Whether so many rows are done by low tiles: the last tile of high ones would do too many rows once more. The bits are the
 /// same.
@@ -204,38 +210,26 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Tiles<'_, T, WIDE, HIGH> {
     #[inline(always)]
     fn panels(self, b: &[T], step: usize, apart: usize) {
         let Strip { a, stands, sizes: (m, k, n), scale, adds, out, .. } = self.0;
-        let mut tiles = [[[T::ZERO; WIDE]; HIGH]; 2];
-        let mut first = 0;
-        while first < n {
-            let panels = if two(n - first, WIDE) { 2 } else { 1 };
-            let panel = |nth: usize| &b[(first / WIDE + nth) * apart..];
+        let mut sums = [[T::ZERO; WIDE]; HIGH];
+        for first in (0..n).step_by(WIDE) {
+            let width = WIDE.min(n - first);
             let mut done = 0;
             while done < m {
                 // The last tile begins where it still has all its rows.
                 let from = done.min(m - HIGH);
-                match panels {
-                    1 => tile((a, stands, from), k, Panels { rests: [panel(0)], step }, scale, &mut tiles),
-                    _ => {
-                        let both = Panels { rests: [panel(0), panel(1)], step };
-                        tile((a, stands, from), k, both, scale, &mut tiles);
-                    }
-                }
-                for (at, tile) in tiles.iter().enumerate().take(panels) {
-                    let first = first + at * WIDE;
-                    let width = WIDE.min(n - first);
-                    for (row, sums) in tile.iter().enumerate().skip(done - from) {
-                        let slots = &mut out[(from + row) * n + first..][..width];
-                        match (adds, slots.as_mut_array::<WIDE>()) {
-                            (false, Some(slots)) => *slots = *sums,
-                            (true, Some(slots)) => (0..WIDE).for_each(|at| slots[at] += sums[at]),
-                            (false, None) => end(slots, &sums[..width]),
-                            (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
-                        }
+                let panel = Panel { rest: &b[first / WIDE * apart..], step };
+                tile((a, stands, from), k, panel, scale, &mut sums);
+                for (row, sums) in sums.iter().enumerate().skip(done - from) {
+                    let slots = &mut out[(from + row) * n + first..][..width];
+                    match (adds, slots.as_mut_array::<WIDE>()) {
+                        (false, Some(slots)) => *slots = *sums,
+                        (true, Some(slots)) => (0..WIDE).for_each(|at| slots[at] += sums[at]),
+                        (false, None) => end(slots, &sums[..width]),
+                        (true, None) => slots.iter_mut().zip(sums).for_each(|(slot, sum)| *slot += *sum),
                     }
                 }
                 done = from + HIGH;
             }
-            first += panels * WIDE;
         }
     }
 
@@ -250,8 +244,8 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Tiles<'_, T, WIDE, HIGH> {
         while done < m {
             // The last tile begins where it still has all its rows.
             let from = done.min(m - HIGH);
-            for (panel, slot) in b.chunks_exact(k * WIDE).zip(tiles.chunks_exact_mut(1)) {
-                tile((a, stands, from), k, Panels { rests: [panel], step: WIDE }, scale, slot);
+            for (rest, sums) in b.chunks_exact(k * WIDE).zip(&mut tiles) {
+                tile((a, stands, from), k, Panel { rest, step: WIDE }, scale, sums);
             }
             for row in done - from..HIGH {
                 for (first, tile) in (0..n).step_by(WIDE).zip(&tiles) {
@@ -267,45 +261,35 @@ impl<T: Number, const WIDE: usize, const HIGH: usize> Tiles<'_, T, WIDE, HIGH> {
     }
 }
 
-/// The rows of one or two panels, so far from each other.
-struct Panels<'a, T, const WIDE: usize, const PANELS: usize> {
-    rests: [&'a [T]; PANELS],
+/// The rows of a panel, so far from each other.
+struct Panel<'a, T, const WIDE: usize> {
+    rest: &'a [T],
     step: usize,
 }
 
-impl<'a, T, const WIDE: usize, const PANELS: usize> Iterator for Panels<'a, T, WIDE, PANELS> {
-    /// Of one panel its row twice.
-    type Item = (&'a [T; WIDE], &'a [T; WIDE]);
+impl<'a, T, const WIDE: usize> Iterator for Panel<'a, T, WIDE> {
+    type Item = &'a [T; WIDE];
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = (self.rests[0].first_chunk()?, self.rests[PANELS - 1].first_chunk()?);
-        for rest in &mut self.rests {
-            *rest = rest.get(self.step..).unwrap_or(&[]);
-        }
-        Some(rows)
+        let row = self.rest.first_chunk()?;
+        self.rest = self.rest.get(self.step..).unwrap_or(&[]);
+        Some(row)
     }
 }
 
-/// Whether of so many columns two panels are done at once: with registers of 512 bits one panel has too few sums to keep the
-/// processor busy, and reads the left factor for itself.
+/// A tile with the rows of the left factor from one on.
 #[inline(always)]
-fn two(columns: usize, wide: usize) -> bool {
-    columns > wide && instruction_set() == "avx512"
-}
-
-/// Tiles of one or two panels with the rows of the left factor from one on.
-#[inline(always)]
-fn tile<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
+fn tile<T: Number, const WIDE: usize, const HIGH: usize>(
     (a, stands, from): (&[T], Stands, usize),
     k: usize,
-    panels: Panels<'_, T, WIDE, PANELS>,
+    panel: Panel<'_, T, WIDE>,
     scale: T,
-    tiles: &mut [[[T; WIDE]; HIGH]],
+    tile: &mut [[T; WIDE]; HIGH],
 ) {
     match stands {
-        Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panels, scale, tiles),
-        Stands::ByColumns(step) => by_columns(k, &a[from..], step, panels, scale, tiles),
+        Stands::ByRows(step) => by_rows(k, &a[from * step..], step, panel, scale, tile),
+        Stands::ByColumns(step) => by_columns(k, &a[from..], step, panel, scale, tile),
     }
 }
 
@@ -324,67 +308,47 @@ fn end<T: Number>(slots: &mut [T], tile: &[T]) {
 // at its end, with a multiplication in between, and from there to where it belongs. Written at once it takes half again
 // as long (91 against 55 GFLOP/s on a Zen 3, in 32 bits).
 
-// Sums of two panels are two arrays: one of twice the width is more than the compiler keeps in registers, and so are sums
-// that a closure adds to.
-
 #[inline(always)]
-fn by_rows<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
+fn by_rows<T: Number, const WIDE: usize, const HIGH: usize>(
     k: usize,
     a: &[T],
     step: usize,
-    panels: Panels<'_, T, WIDE, PANELS>,
+    panel: Panel<'_, T, WIDE>,
     scale: T,
-    tiles: &mut [[[T; WIDE]; HIGH]],
+    tile: &mut [[T; WIDE]; HIGH],
 ) {
     let row = |nth: usize| a[nth * step..][..k].iter();
-    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
+    let mut sums = [[T::ZERO; WIDE]; HIGH];
     // Iterators side by side ask once how long they are, not at every number.
     if HIGH == TALL {
         let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3)).zip(row(4)).zip(row(5));
-        for ((b, c), (((((x0, x1), x2), x3), x4), x5)) in panels.zip(rows) {
-            let x = [*x0, *x1, *x2, *x3, *x4, *x5];
-            add_row(&mut sums, &x, b);
-            if PANELS == 2 {
-                add_row(&mut others, &x, c);
-            }
+        for (b, (((((x0, x1), x2), x3), x4), x5)) in panel.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3, *x4, *x5], b);
         }
     } else {
         let rows = row(0).zip(row(1)).zip(row(2)).zip(row(3));
-        for ((b, c), (((x0, x1), x2), x3)) in panels.zip(rows) {
-            let x = [*x0, *x1, *x2, *x3];
-            add_row(&mut sums, &x, b);
-            if PANELS == 2 {
-                add_row(&mut others, &x, c);
-            }
+        for (b, (((x0, x1), x2), x3)) in panel.zip(rows) {
+            add_row(&mut sums, &[*x0, *x1, *x2, *x3], b);
         }
     }
-    finish(&sums, scale, &mut tiles[0]);
-    if PANELS == 2 {
-        finish(&others, scale, &mut tiles[1]);
-    }
+    finish(&sums, scale, tile);
 }
 
 #[inline(always)]
-fn by_columns<T: Number, const WIDE: usize, const HIGH: usize, const PANELS: usize>(
+fn by_columns<T: Number, const WIDE: usize, const HIGH: usize>(
     k: usize,
     a: &[T],
     step: usize,
-    panels: Panels<'_, T, WIDE, PANELS>,
+    panel: Panel<'_, T, WIDE>,
     scale: T,
-    tiles: &mut [[[T; WIDE]; HIGH]],
+    tile: &mut [[T; WIDE]; HIGH],
 ) {
-    let (mut sums, mut others) = ([[T::ZERO; WIDE]; HIGH], [[T::ZERO; WIDE]; HIGH]);
-    for (l, (b, c)) in panels.take(k).enumerate() {
+    let mut sums = [[T::ZERO; WIDE]; HIGH];
+    for (l, b) in panel.take(k).enumerate() {
         let Some(x) = a[l * step..].first_chunk::<HIGH>() else { break };
         add_row(&mut sums, x, b);
-        if PANELS == 2 {
-            add_row(&mut others, x, c);
-        }
     }
-    finish(&sums, scale, &mut tiles[0]);
-    if PANELS == 2 {
-        finish(&others, scale, &mut tiles[1]);
-    }
+    finish(&sums, scale, tile);
 }
 
 /// out ← scale · a · b, where a is m × k by columns and b is k × n by rows, each so many entries from the next: for few results

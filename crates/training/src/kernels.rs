@@ -39,7 +39,7 @@ pub use product::{Mat, MatMut, Real, product};
 pub use relations::{Relations, Tables};
 pub use rotary::{rotary, rotary_table};
 pub use rows::{add_columns, add_into, add_scaled, scale_in_place};
-pub use vectorise::{Kernel, fetch_ahead, on_large_pages, vectorised};
+pub use vectorise::{Kernel, fetch_ahead, on_large_pages, registers_of_512_bits, vectorised};
 
 /// Rows summed together by one thread. Fixed, so that the order of summation depends on no thread count.
 pub(crate) const ROW_BLOCK: usize = 64;

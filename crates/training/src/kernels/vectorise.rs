@@ -81,3 +81,15 @@ pub fn vectorised<K: Kernel>(kernel: K) -> K::Output {
     }
     kernel.run()
 }
+
+/// Registers of 512 bits, where the kernels run with them: for code that names its registers.
+pub fn registers_of_512_bits() -> Option<impl pulp::Simd> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if vector_level() == VectorLevel::Avx512 { pulp::x86::V4::try_new() } else { None }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None::<pulp::Scalar>
+    }
+}

@@ -25,13 +25,14 @@ mod watch;
 use std::process::ExitCode;
 
 use answer::{Answer, Early};
+use calculemus_base::allocator::{Allocator, keep_freed_memory};
 use calculemus_base::process::{exit, on_stack_of};
 use clap::{CommandFactory, Parser, Subcommand};
 
 // A step of learning on few numbers takes a tenth less time than with the system's allocator, which also maps and unmaps large
 // arrays.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// Tensor logic: one equation language for relations, neural networks and probability.
 #[derive(Debug, Parser)]
@@ -93,6 +94,7 @@ impl Command {
 const STACK: usize = 256 << 20;
 
 fn main() -> ExitCode {
+    keep_freed_memory();
     let cli = Cli::parse();
     let json = cli.json;
     if json && matches!(cli.command, Command::Repl(_)) {
