@@ -28,8 +28,11 @@ fn one<T: Number>(stream: &mut Stream, (m, k, n): (usize, usize, usize)) {
     let scale = T::of([1.0, -1.5, 0.3][stream.below(3) as usize]);
     let adds = stream.below(3) == 0;
     let before = if adds { numbers(stream, m * n) } else { vec![T::of(f64::NAN); m * n] };
-    let mut out = before.clone();
+    // What stands behind the product is not its own.
+    let behind = [T::of(7.0); 20];
+    let mut out = [&before[..], &behind].concat();
     Strip { a: &a, stands, b: right, sizes: (m, k, n), scale, adds, out: &mut out }.multiply();
+    assert_eq!(out[m * n..], behind, "{m} x {k} x {n} writes behind its end");
     for (at, (found, before)) in out.iter().zip(&before).enumerate() {
         let (i, j) = (at / n, at % n);
         let term = |sum: T, l: usize| a[i * row + l * column].times_plus(b[l * below + j * beside], sum);

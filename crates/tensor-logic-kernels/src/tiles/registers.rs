@@ -48,6 +48,7 @@ impl<T: Number, const HIGH: usize> Tiles<'_, T, HIGH> {
     #[inline(always)]
     fn columns<S: Simd, const REGISTERS: usize>(&mut self, simd: S, first: usize) {
         let Strip { a, stands, b, sizes: (m, k, n), scale, adds, ref mut out } = self.0;
+        let out = &mut out[..m * n];
         let wide = wide::<T>();
         let (b, below, apart) = match b {
             Right::Packed(b) => (b, wide, k * wide),
