@@ -16,7 +16,7 @@ use crate::fast::store::block::Dim;
 use crate::fast::store::condition::{Condition, ONE, Support, comparison, distinct, scope_reads, with_own};
 use crate::fast::store::machine::{Context, Counts, Machine, Storage, Stored, indices_of};
 use crate::fast::store::notes::Found;
-use crate::fast::store::plan::{Source, Stamps, Thing};
+use crate::fast::store::plan::{Key, Source, Stamps, Thing};
 use crate::fast::store::rows::Rows;
 use crate::program::{Guard, IndexFn, IndexId, Otherwise, Range, Read, When};
 use crate::value::{Const, Domain};
@@ -27,6 +27,9 @@ pub(in crate::fast) const SMALL: usize = 1024;
 pub(in crate::fast) const MANY: usize = 1 << 14;
 /// A table is taken where it has at most this share of all bindings.
 pub(in crate::fast) const SHARE: usize = 4;
+
+/// What is remembered of a support by its tuples alone has another place than what numbers decide: by so much.
+const AGAIN: u8 = 16;
 
 /// The work of finding a support.
 pub(in crate::fast) struct Search<'p, 'c> {
@@ -137,9 +140,34 @@ impl Machine {
         let open = |at: &usize| !search.done[*at] && !matches!(conditions[*at], Condition::Listed(_));
         let rest = (0..given.len()).filter(open).collect();
         let rows = search.rows.map(Arc::new);
-        let support = Support { rows, rest, ranges: search.ranges };
+        let mut support = Support { rows, rest, ranges: search.ranges };
+        self.recognise(&key, &stamps, &mut support);
         self.memory.keep(key, stamps, Thing::Support(support.clone()));
         Ok(support)
+    }
+
+    /// Where numbers decided which tuples count, they may have decided as they did before: then the table is that of before, with
+    /// all that was found for it.
+    fn recognise(&mut self, key: &Key, stamps: &Stamps, support: &mut Support) {
+        let tuples = |source: Source| match source {
+            Source::Tensor(tensor) if matches!(self.stored(tensor), Some(Stored::Relation(_))) => {
+                Source::Tuples(tensor)
+            }
+            source => source,
+        };
+        let of_tuples = self.stamps(stamps.iter().map(|(source, _)| tuples(*source)));
+        if of_tuples == *stamps {
+            return;
+        }
+        let (node, code) = key.place;
+        let again = Key { place: (node, code + AGAIN), ..key.clone() };
+        if let (Some(rows), Some(Thing::Support(before))) = (&support.rows, self.recall(&again))
+            && before.ranges == support.ranges
+            && let Some(before) = before.rows.as_ref().filter(|before| before.is_same(rows))
+        {
+            support.rows = Some(Arc::clone(before));
+        }
+        self.memory.keep(again, of_tuples, Thing::Support(support.clone()));
     }
 
     /// Whether guards with indices of their own list what nothing else does, for bindings of other indices: events of which
@@ -551,5 +579,51 @@ impl Machine {
         search.rows = Some(rows.select(&picks, id).with(index, column, id));
         self.note_found(&mut search.steps, Found::Extended(index, total));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::engine::{Budget, Engine, Parameters, Request};
+    use crate::fast::Fast;
+    use crate::function::UserFunctions;
+    use crate::program::TensorId;
+    use tensor_logic_core::analyse::analyse;
+    use tensor_logic_core::lower::{NoFiles, Options};
+
+    /// What numbers decide as they did before is not made again at every step, and what they decide in another way is.
+    #[test]
+    fn a_support_that_numbers_decide_is_recognised() {
+        let facts: Vec<String> = (0..40).map(|r| format!("Next({r}, {})", 7 * r % 60)).collect();
+        let text = format!(
+            "r : 40\nt : 60\n{}\nW[r] ~ 1\nG[r, t] = Next(r, t) W[r]\n\
+             Y[r, t] = leaky((G[r, t] | G(r, t)) + 0, 1) + W[r]\n",
+            facts.join("; ")
+        );
+        let analysed = analyse(&text, &mut NoFiles, &UserFunctions::default(), &Options::default());
+        let program = analysed.unwrap().program;
+        let named = |name: &str| {
+            TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32)
+        };
+        let (goals, weights) = ([named("Y")], named("W"));
+        let budget = Budget { tuples: 1 << 20, bytes: 1 << 28 };
+        let mut engine = Fast::default();
+        let mut bytes = Vec::new();
+        for round in 0..12 {
+            // Now and then an element is 0 and then none, here or there.
+            let value = |at: usize| match (round, at) {
+                (6, 3) | (7, 8) => 0.0,
+                _ => 1.0 + (round * at) as f64,
+            };
+            let parameters = Parameters::from([(weights, Arc::new((0..40).map(value).collect()))]);
+            let request = Request { program: &program, parameters: &parameters, budget };
+            let found = engine.values(&request, &goals).unwrap();
+            let wanted = Fast::default().values(&request, &goals).unwrap();
+            assert_eq!(found[0].doubles(), wanted[0].doubles(), "{round}");
+            bytes.push(engine.sessions[0].session.machine.memory.bytes());
+        }
+        assert_eq!(bytes[2], bytes[5], "a step leaves nothing behind: {bytes:?}");
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Rows {
 }
 
 /// Which element of a tensor each row of a table met.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     /// The number of the read.
     pub(crate) read: u64,
@@ -81,6 +81,14 @@ impl Rows {
     /// The one empty binding.
     pub(crate) fn unit() -> Rows {
         Rows { len: 1, ..Rows::default() }
+    }
+
+    /// Whether it has the same rows, in the same order, which met the same elements.
+    pub(crate) fn is_same(&self, other: &Rows) -> bool {
+        self.len == other.len
+            && self.indices == other.indices
+            && self.columns == other.columns
+            && self.tags == other.tags
     }
 
     /// The column of an index.
