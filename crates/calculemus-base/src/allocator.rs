@@ -2,16 +2,14 @@
 
 use std::ffi::c_long;
 
-use libmimalloc_sys::{mi_option_get, mi_option_set, mi_option_t};
+use libmimalloc_sys::{mi_option_set_default, mi_option_t};
 
 /// The allocator of a command.
 pub use mimalloc::MiMalloc as Allocator;
 
 /// The option `purge_delay`: after so many milliseconds what is freed goes back to the system.
 const PURGE_DELAY: mi_option_t = 15;
-/// What the option is where nobody has set it.
-const DEFAULT: c_long = 1_000;
-/// What it is here.
+/// What it is here, where nobody has set it: by itself it is 1,000.
 const LONGER: c_long = 10_000;
 
 /// Keeps what is freed for ten seconds instead of one, unless the environment says how long (`MIMALLOC_PURGE_DELAY`): the system
@@ -19,18 +17,18 @@ const LONGER: c_long = 10_000;
 ///
 /// To be called once, before there are threads.
 pub fn keep_freed_memory() {
-    // The option goes by its number. Where it is not what it is by default, it is set already, or another option.
-    // SAFETY: they read and write one number of the allocator's; no other thread does meanwhile.
-    #[expect(unsafe_code, reason = "functions of C")]
+    // The option goes by its number, which a test compares with its name.
+    // SAFETY: this writes one number of the allocator's, unless the environment has; no other thread does meanwhile.
+    #[expect(unsafe_code, reason = "a function of C")]
     unsafe {
-        if mi_option_get(PURGE_DELAY) == DEFAULT {
-            mi_option_set(PURGE_DELAY, LONGER);
-        }
+        mi_option_set_default(PURGE_DELAY, LONGER);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use libmimalloc_sys::mi_option_get;
+
     use super::*;
 
     /// The number is that of the option: what the environment calls by its name is found there.
@@ -46,9 +44,12 @@ mod tests {
                 assert_eq!(delay().to_string(), wanted, "what the environment says is kept");
             }
             Err(_) => {
-                let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-                let output = command.arg("the_number_is_that").env(NAME, "4321").output().unwrap();
-                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+                // 1,000 is what the option is by itself: who says so wants it as well.
+                for wanted in ["4321", "1000", "0", "-1"] {
+                    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+                    let output = command.arg("the_number_is_that").env(NAME, wanted).output().unwrap();
+                    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+                }
                 keep_freed_memory();
                 assert_eq!(delay(), LONGER);
             }
