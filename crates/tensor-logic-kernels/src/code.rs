@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
 use super::functions::Map;
-use super::number::Number;
+use super::number::{Number, larger, smaller};
 use super::space::{Run, Scratch, Source, Space, Tile};
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::{Function, power};
@@ -55,7 +55,14 @@ impl Code {
         match self {
             Code::Call(function, _) => !matches!(
                 function,
-                Function::Relu | Function::Step | Function::Sign | Function::Abs | Function::Floor
+                Function::Relu
+                    | Function::Step
+                    | Function::Sign
+                    | Function::Abs
+                    | Function::Floor
+                    | Function::Leaky
+                    | Function::Max
+                    | Function::Min
             ),
             Code::Binary(Binary::Power) => true,
             _ => false,
@@ -161,6 +168,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
             Code::Number(value) => self.stack.push(Run::One(T::of(*value))),
             Code::Negate => self.unary(len, |x| -x),
             Code::Call(function, 1) => self.call(function, len),
+            Code::Call(function, 2) => self.call_of_two(function, len),
             Code::Call(function, count) => self.general(function, *count, len),
             Code::Binary(binary) => self.join(Join::Binary(*binary), len),
             Code::Select => {
@@ -241,6 +249,27 @@ impl<'a, T: Number> Evaluator<'a, T> {
         }
     }
 
+    fn call_of_two(&mut self, function: &Function, len: usize) {
+        match function {
+            Function::Leaky => self.join(Join::Leaky, len),
+            Function::Max => self.join(Join::Larger, len),
+            Function::Min => self.join(Join::Smaller, len),
+            Function::Sig => match self.stack.last() {
+                // It is that of the quotient, by 0 a step.
+                Some(Run::One(by)) if *by == T::ZERO => {
+                    self.stack.pop();
+                    self.call(&Function::Step, len);
+                }
+                Some(Run::One(_)) => {
+                    self.join(Join::Binary(Binary::Divide), len);
+                    self.elementwise(function, len);
+                }
+                _ => self.general(function, 2, len),
+            },
+            _ => self.general(function, 2, len),
+        }
+    }
+
     fn elementwise(&mut self, function: &Function, len: usize) {
         let general = |x: T| T::of(function.value(&[x.double()]));
         let Some(run) = self.stack.pop() else { return };
@@ -309,6 +338,10 @@ enum Join {
     Binary(Binary),
     /// The sum of the first and the negative of the second, which are two steps of a program.
     Subtract,
+    /// The first where it is above 0, else the second times it.
+    Leaky,
+    Larger,
+    Smaller,
 }
 
 impl Join {
@@ -316,6 +349,9 @@ impl Join {
         match self {
             Join::Binary(binary) => combine(binary, a, b, to),
             Join::Subtract => both(a, b, to, |x, y| x - y),
+            Join::Leaky => both(a, b, to, |x, y| if x > T::ZERO { x } else { y * x }),
+            Join::Larger => both(a, b, to, larger),
+            Join::Smaller => both(a, b, to, smaller),
         }
     }
 }

@@ -58,6 +58,35 @@ fn log(x: f32) -> f32 {
     if x < 0.0 || x.is_nan() { f32::NAN } else { found }
 }
 
+/// ln(1 + eˣ) = max(x, 0) + ln(1 + e) with e = e^(-|x|): ln(1 + e) = 2 artanh(e/(2 + e)), whose argument is at most ⅓.
+#[inline(always)]
+fn softplus(x: f32) -> f32 {
+    let e = exp(-x.abs());
+    let s = e / (2.0 + e);
+    let z = s * s;
+    let mut p = 1.0 / 17.0_f32;
+    for divisor in [15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
+        p = p.mul_add(z, 1.0 / divisor);
+    }
+    let least = if x < 0.0 { 0.0 } else { x };
+    least + 2.0 * (s * z).mul_add(p, s)
+}
+
+/// Whether the exponential of 32 bits is right at all of them.
+struct Within<'a>(&'a [f32]);
+
+impl Kernel for Within<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let within = |x: &f32| EXPONENTS.start() <= x && x <= EXPONENTS.end();
+        let (parts, rest) = self.0.as_chunks::<16>();
+        let whole = parts.iter().map(|part| part.iter().fold(true, |all, x| all & within(x)));
+        whole.fold(true, |all, part| all & part) && rest.iter().all(within)
+    }
+}
+
 /// The function at every number, where it has a form here.
 pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bool {
     match function {
@@ -67,10 +96,12 @@ pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bo
         Function::Silu => vectorised(Map { values, to, f: |x| x * sigmoid(x) }),
         Function::Log => vectorised(Map { values, to, f: log }),
         Function::Sqrt => vectorised(Map { values, to, f: f32::sqrt }),
+        Function::Floor => vectorised(Map { values, to, f: f32::floor }),
+        Function::Softplus => vectorised(Map { values, to, f: softplus }),
         Function::Exp => {
             vectorised(Map { values, to, f: exp });
             // Number by number: what stands beside them, which is a matter of threads, decides no bit of the others.
-            if !values.iter().all(|x| EXPONENTS.contains(x)) {
+            if !vectorised(Within(values)) {
                 for (slot, x) in to.iter_mut().zip(values).filter(|(_, x)| !EXPONENTS.contains(x)) {
                     *slot = function.value(&[f64::from(*x)]) as f32;
                 }
@@ -103,8 +134,16 @@ mod tests {
 
     #[test]
     fn they_are_the_functions() {
-        let functions =
-            [Function::Tanh, Function::Sig, Function::Gelu, Function::Silu, Function::Sqrt, Function::Exp];
+        let functions = [
+            Function::Tanh,
+            Function::Sig,
+            Function::Gelu,
+            Function::Silu,
+            Function::Sqrt,
+            Function::Exp,
+            Function::Floor,
+            Function::Softplus,
+        ];
         for function in functions {
             for at in -12_000..=12_000 {
                 let x = at as f32 * 0.01;

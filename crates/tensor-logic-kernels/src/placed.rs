@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::array::{Along, Array, Typed, cut};
-use super::number::{Buffer, Number, Pool};
+use super::number::{Buffer, Number, Pool, volume};
 use super::space::{advance, buffers};
 use super::threads::shared;
 
@@ -95,8 +95,34 @@ impl Places {
 
     /// Joins values, in order, with what stands where they go.
     pub fn join<T: Number>(&self, to: &mut [T], values: &[T], join: impl Fn(&mut T, T) + Sync) {
+        self.join_from(self.offset, to, values, &join);
+    }
+
+    /// The same for as many rows of values as there are offsets: each goes so far behind `offset`, or nowhere if that is below 0.
+    pub fn join_rows<T: Number>(
+        &self,
+        offsets: &[i64],
+        to: &mut [T],
+        values: &[T],
+        join: impl Fn(&mut T, T) + Sync,
+    ) {
+        let inner = volume(&self.shape).max(1);
+        for (row, offset) in values.chunks_exact(inner).zip(offsets) {
+            if let Ok(offset) = usize::try_from(*offset) {
+                self.join_from(self.offset + offset, to, row, &join);
+            }
+        }
+    }
+
+    fn join_from<T: Number>(
+        &self,
+        offset: usize,
+        to: &mut [T],
+        values: &[T],
+        join: &(impl Fn(&mut T, T) + Sync),
+    ) {
         let Some((inner, outer)) = self.shape.split_last() else {
-            let slot = to.get_mut(self.offset);
+            let slot = to.get_mut(offset);
             slot.into_iter().zip(values).for_each(|(slot, value)| join(slot, *value));
             return;
         };
@@ -107,9 +133,9 @@ impl Places {
         let mut places = vec![0; outer.len()];
         for run in values.chunks_exact(*inner) {
             let from: usize = places.iter().zip(&*self.steps).map(|(place, step)| place * step).sum();
-            let to = &mut to[self.offset + from..];
+            let to = &mut to[offset + from..];
             if step == 1 {
-                along(&mut to[..run.len()], run, &join);
+                along(&mut to[..run.len()], run, join);
             } else {
                 to.iter_mut().step_by(step).zip(run).for_each(|(slot, value)| join(slot, *value));
             }

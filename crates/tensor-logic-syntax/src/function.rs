@@ -238,30 +238,17 @@ fn larger(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }
 }
 
-/// The distribution function of the standard normal, to the last few bits.
+/// The distribution function of the standard normal, Φ(x) = ½ erfc(-x/√2), to the last few bits.
 fn normal_cdf(x: f64) -> f64 {
-    0.5 * erfc(-x / std::f64::consts::SQRT_2)
-}
-
-/// The complementary error function: the Taylor series of erf near 0 and the continued fraction
-/// of erfc (Abramowitz and Stegun 7.1.5 and 7.1.14) elsewhere.
-fn erfc(x: f64) -> f64 {
-    let a = x.abs();
-    let tail = if a < 2.5 {
-        let (mut term, mut sum, mut n) = (a, a, 0.0);
-        while term.abs() > 1e-18 * sum.abs() {
-            n += 1.0;
-            term *= -a * a / n;
-            sum += term / (2.0 * n + 1.0);
-        }
-        1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI
-    } else if a < 28.0 {
-        let fraction = (1..=60).rev().fold(a, |below, k| a + 0.5 * f64::from(k) / below);
-        (-a * a).exp() / (fraction * std::f64::consts::PI.sqrt())
-    } else {
-        0.0
-    };
-    if x < 0.0 { 2.0 - tail } else { tail }
+    const SQRT_2_LOW: f64 = -9.667_293_313_452_913e-17;
+    let z = -x * std::f64::consts::FRAC_1_SQRT_2;
+    if !z.is_finite() {
+        return 0.5 * libm::erfc(z);
+    }
+    // In the tail the rounding of z would cost as many digits as z² has: the slope there gives them back.
+    let rest = z.mul_add(-std::f64::consts::SQRT_2, -x) - z * SQRT_2_LOW;
+    let slope = -std::f64::consts::FRAC_2_SQRT_PI * (-z * z).exp();
+    0.5 * (libm::erfc(z) + rest * std::f64::consts::FRAC_1_SQRT_2 * slope)
 }
 
 /// The functions of a program: the built-in ones and those that the embedding program registers.

@@ -243,10 +243,8 @@ impl Machine {
                         (Positions::From(from), dims_there, shape_there)
                     }
                     _ => {
-                        let sizes = program.tensor(equation.tensor).sizes();
-                        let apart = offsets.apart(&dims, &shape, volume(&sizes));
-                        let apart = apart.filter(|_| block.mask.is_none()).map(Positions::Apart);
-                        (apart.unwrap_or_else(|| Positions::Each(offsets.over(&dims, &shape))), dims, shape)
+                        let len = volume(&program.tensor(equation.tensor).sizes());
+                        (Positions::of(&offsets, &dims, &shape, len, block.mask.is_none()), dims, shape)
                     }
                 };
                 let present = self.presence(&block, &dims, &shape);

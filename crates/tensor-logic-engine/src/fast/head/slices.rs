@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::Numbers;
+use crate::fast::store::block::Dim;
 use crate::fast::store::machine::{Machine, Stored};
+use crate::fast::store::offsets::Offsets;
 use crate::kernels::{
     self, Array, Binary, Buffer, Number, Places, Point, View, along, larger, smaller, volume,
 };
@@ -55,6 +57,19 @@ pub(crate) enum Positions {
     From(usize),
     /// Along each dimension by a step.
     Apart(Places),
+    /// Each row of a table to an offset of its own, if that is not below 0; along the other dimensions by a step.
+    Rows(Vec<i64>, Places),
+}
+
+impl Positions {
+    /// Where the entries over a space go in a tensor of so many elements; by steps only where all of them are there.
+    pub(super) fn of(offsets: &Offsets, dims: &[Dim], shape: &[usize], len: usize, all: bool) -> Positions {
+        let apart = || offsets.apart(dims, shape, len).map(Positions::Apart);
+        let rows =
+            || offsets.rows_apart(dims, shape, len).map(|(starts, places)| Positions::Rows(starts, places));
+        let found = if all { apart().or_else(rows) } else { None };
+        found.unwrap_or_else(|| Positions::Each(offsets.over(dims, shape)))
+    }
 }
 
 /// One contribution to an element of a square tensor.
@@ -112,6 +127,7 @@ impl Slice {
                 }
             }
             Positions::Apart(places) => places.join(data, values, join),
+            Positions::Rows(offsets, places) => places.join_rows(offsets, data, values, join),
             Positions::Each(positions) => {
                 for (at, position) in positions.iter().enumerate().filter(|(at, _)| here(*at)) {
                     let slot = usize::try_from(*position).ok().and_then(|at| data.get_mut(at));

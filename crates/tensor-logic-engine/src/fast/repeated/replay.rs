@@ -224,7 +224,7 @@ impl Machine {
         for Described { positions, values, .. } in slices {
             let source = self.source(&values, &mut step, &mut known)?;
             let (positions, in_order) = match positions {
-                Positions::Each(_) => return None,
+                Positions::Each(_) | Positions::Rows(..) => return None,
                 Positions::From(offset) => (Places { offset, shape: [].into(), steps: [].into() }, true),
                 Positions::Apart(places) => (places, false),
             };

@@ -269,6 +269,33 @@ impl Offsets {
         (constant + (reach as usize) < len).then_some(Places { offset: constant, shape, steps })
     }
 
+    /// Where the elements over a space whose first dimension is the rows stand in an array of so many: an offset for each row,
+    /// below 0 if all of the row is outside, and steps from there.
+    pub(crate) fn rows_apart(&self, dims: &[Dim], shape: &[usize], len: usize) -> Option<(Vec<i64>, Places)> {
+        let (Some((&Dim::ROWS, dims)), Some((_, sizes))) = (dims.split_first(), shape.split_first()) else {
+            return None;
+        };
+        let (starts, regular) = self.beside_rows()?;
+        let (mut shape, mut steps): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        let mut reach = 0;
+        for (dim, size) in dims.iter().zip(sizes) {
+            let (.., step) = regular.iter().find(|(own, ..)| own == dim)?;
+            let step = usize::try_from(*step).ok()?;
+            reach += size.checked_sub(1)? * step;
+            match (shape.last_mut(), steps.last_mut()) {
+                // One behind the other with the dimension before.
+                (Some(outer), Some(by)) if *by == step * size => (*outer, *by) = (*outer * size, step),
+                _ => {
+                    shape.push(*size);
+                    steps.push(step);
+                }
+            }
+        }
+        let inside = |start: i64| start < OUTSIDE / 2 || (start >= 0 && start as usize + reach < len);
+        let places = Places { offset: 0, shape: shape.into(), steps: steps.into() };
+        starts.iter().all(|start| inside(*start)).then_some((starts, places))
+    }
+
     /// The elements where they stand: along each dimension by a step of its own, the rows of a table
     /// by look-up, absent where a row leads outside.
     fn view(&self, array: &Array, zero_outside: bool) -> Option<Block> {

@@ -18,7 +18,7 @@ use crate::fast::store::rows::Rows;
 use crate::function::Function;
 use crate::kernels::{Binary, Precision};
 use crate::presence::{always, bounds, fits};
-use crate::program::{Argument, Expr, IndexFn, IndexId, Operation, Otherwise, Range, Read};
+use crate::program::{Argument, Expr, IndexFn, IndexId, Operation, Otherwise, Place, Range, Read};
 use crate::value::Domain;
 use sum::{Factor, factors};
 
@@ -161,19 +161,30 @@ impl Machine {
             return Ok(Folded { block: binary(total.block.clone(), count.block, Binary::Divide), ..total });
         }
         let block = reduce(block, &drop, scope.operation);
+        let here = if block.mask.is_some() { block.clone().presence() } else { Block::scalar(1.0) };
         let folded = self.fold_rows(scope, &support, block, scope.operation)?;
-        if listed.is_empty() { Ok(folded) } else { self.beside_zeros(scope, &support, folded) }
+        if listed.is_empty() { Ok(folded) } else { self.beside_zeros(scope, &support, folded, here) }
     }
 
-    /// The largest or the smallest of what is listed, and of the zeros that are not.
-    fn beside_zeros(&mut self, scope: &Scope<'_>, support: &Support, folded: Folded) -> Result<Folded> {
+    /// The largest or the smallest of what is listed where it is `here`, and of the zeros that are not listed.
+    fn beside_zeros(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        folded: Folded,
+        here: Block,
+    ) -> Result<Folded> {
         let Some(rows) = &support.rows else { return Ok(folded) };
         if rows.len == 0 && folded.rows.is_none() {
             return Ok(Folded { block: Block::scalar(0.0), ..folded });
         }
-        let all: usize =
-            scope.over.iter().filter(|own| rows.binds(**own)).map(|own| self.size(*own)).product();
-        let counts = self.fold_rows(scope, support, Block::scalar(1.0), Operation::Sum)?.block;
+        let inside = self.values_inside(scope).unwrap_or_default();
+        let values = |own: &IndexId| match inside.iter().find(|(index, _)| index == own) {
+            Some((_, inside)) => inside.iter().filter(|inside| **inside).count(),
+            None => self.size(*own),
+        };
+        let all: usize = scope.over.iter().filter(|own| rows.binds(**own)).map(values).product();
+        let counts = self.fold_rows(scope, support, here, Operation::Sum)?.block;
         let missing = counts.with(Binary::Compare(Comparison::Less), all as f64);
         let with_zero = match scope.operation {
             Operation::Max => folded.block.clone().call(&Function::Relu),
@@ -247,6 +258,11 @@ impl Machine {
         // No product of some of the factors is above 2 to this.
         let mut bits = bits_of(&[constant.times / constant.over]);
         let (mut listed, mut dense, mut relations) = (Vec::new(), Vec::new(), Vec::new());
+        // What is folded may leave domains where something is left of it for every other index.
+        let folded = scope.picks_one()
+            && self
+                .values_inside(scope)
+                .is_some_and(|found| found.iter().all(|(_, inside)| inside.contains(&true)));
         let mut over: Vec<IndexId> = scope.over.to_vec();
         for factor in &all {
             let mut reads = Vec::new();
@@ -270,7 +286,7 @@ impl Machine {
             for read in reads {
                 let present = holds(read);
                 // What lies outside of the domain is absent, which adds as little as 0.
-                let inside = beside || self.in_domain(read);
+                let inside = beside || folded || self.in_domain(read);
                 if !present && (read.otherwise == Otherwise::Absent || !inside) {
                     return Ok(Vec::new());
                 }
@@ -338,18 +354,57 @@ impl Machine {
         }
     }
 
+    /// The folded indices that lead reads out of their domains, with the values at which none does, in order; `None` where other
+    /// indices decide that, or several together.
+    fn values_inside(&self, scope: &Scope<'_>) -> Option<Vec<(IndexId, Vec<bool>)>> {
+        let mut all: Option<Vec<(IndexId, Vec<bool>)>> = Some(Vec::new());
+        scope.body.visit_reads(&mut |read, _| {
+            let Some(found) = all.as_mut() else { return };
+            let places = &self.program.tensor(read.tensor).places;
+            let outside = |(argument, place): &(&Argument, &Place)| !self.is_inside(argument, place);
+            for (argument, place) in read.arguments.iter().zip(places).filter(outside) {
+                let Argument::At(function) = argument else { return all = None };
+                let mut indices = Vec::new();
+                function.visit(&mut |index| indices.push(index));
+                let own = match indices.as_slice() {
+                    [own, others @ ..] if others.iter().all(|other| other == own) => *own,
+                    _ => return all = None,
+                };
+                let (Some(domain), Some(range)) = (&place.domain, self.range(own)) else { return all = None };
+                let inside = |(at, value)| {
+                    let value = function.evaluate(&|_| Some(value), &|_| Some(at));
+                    value.is_some_and(|value| domain.contains(value))
+                };
+                let inside: Vec<bool> = range.values().enumerate().map(inside).collect();
+                if inside.iter().all(|inside| *inside) {
+                    continue;
+                }
+                if !scope.over.contains(&own) {
+                    return all = None;
+                }
+                match found.iter_mut().find(|(index, _)| *index == own) {
+                    Some((_, before)) => before.iter_mut().zip(inside).for_each(|(a, b)| *a &= b),
+                    None => found.push((own, inside)),
+                }
+            }
+        });
+        all
+    }
+
     /// Whether all places of a read are indices (or constants) inside the domain.
     fn in_domain(&self, read: &Read) -> bool {
         let places = &self.program.tensor(read.tensor).places;
-        read.arguments.iter().zip(places).all(|(argument, place)| {
-            let Argument::At(function) = argument else { return false };
-            match (&place.domain, function.alone()) {
-                (None, Some(_)) => true,
-                (Some(domain), Some(index)) => self.range(index).is_some_and(|range| contains(domain, range)),
-                (Some(domain), None) => fits(&self.program, function, domain),
-                (None, None) => matches!(function, IndexFn::Const(_)),
-            }
-        })
+        read.arguments.iter().zip(places).all(|(argument, place)| self.is_inside(argument, place))
+    }
+
+    fn is_inside(&self, argument: &Argument, place: &Place) -> bool {
+        let Argument::At(function) = argument else { return false };
+        match (&place.domain, function.alone()) {
+            (None, Some(_)) => true,
+            (Some(domain), Some(index)) => self.range(index).is_some_and(|range| contains(domain, range)),
+            (Some(domain), None) => fits(&self.program, function, domain),
+            (None, None) => matches!(function, IndexFn::Const(_)),
+        }
     }
 }
 
