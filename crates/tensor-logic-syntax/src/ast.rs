@@ -51,6 +51,26 @@ impl Number {
         let kept = (0.0..9_007_199_254_740_992.0).contains(&self.value) && self.value.fract() == 0.0;
         self.text.parse().ok().or(kept.then_some(self.value as u64))
     }
+
+    /// The whole number of 64 bits that the spelling is exactly, also with a point or an exponent (`1e18`, `2.0`).
+    pub fn integer(&self) -> Option<i64> {
+        let (mantissa, exponent) = match self.text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (self.text.as_str(), 0),
+        };
+        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let part = part.trim_end_matches('0');
+        let digits: i128 = if part.is_empty() { whole.parse() } else { format!("{whole}{part}").parse() }.ok()?;
+        let places = exponent.checked_sub(i32::try_from(part.len()).ok()?)?;
+        let power = 10_i128.checked_pow(places.unsigned_abs().min(38))?;
+        let value = match places {
+            _ if digits == 0 => 0,
+            0.. => digits.checked_mul(power)?,
+            _ if digits % power == 0 => digits / power,
+            _ => return None,
+        };
+        i64::try_from(value).ok()
+    }
 }
 
 /// A program: statements in order, and the comments between and behind them.

@@ -49,6 +49,8 @@ pub struct Draft {
     pub warnings: Vec<Warning>,
     /// Refusals of the stage "domains" that lowering finds.
     pub errors: Vec<Refusal>,
+    /// Indices and sets whose declarations are refused.
+    pub unknown: Vec<String>,
 }
 
 /// What is known of an index beside its name.
@@ -207,7 +209,9 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn statement(&mut self, statement: &'a ast::Statement, files: &mut dyn FileSource) {
         match &statement.kind {
-            StatementKind::Indices { .. } | StatementKind::Set { .. } | StatementKind::Directive(_) => {}
+            StatementKind::Indices { domain, names } => self.says_values(names, domain),
+            StatementKind::Set { domain, name } => self.says_values(std::slice::from_ref(name), domain),
+            StatementKind::Directive(_) => {}
             // With a type, a tensor without places is declared; without one it is a fact.
             StatementKind::Bare { reference, kind: Some(_) } if reference.places.is_empty() => {}
             StatementKind::Bare { reference, .. } => self.bare(reference),
@@ -252,7 +256,22 @@ impl<'a> Context<'a> {
 
     fn declared(&mut self, name: &str) -> Option<Domain> {
         let declared = self.names.indices.get(name)?;
-        self.domain(&declared.domain, 0)
+        self.known_domain(&declared.domain)
+    }
+
+    /// The domain of a declaration; what is wrong with it is said where it stands.
+    fn known_domain(&mut self, domain: &ast::DomainExpr) -> Option<Domain> {
+        let said = self.draft.errors.len();
+        let found = self.domain(domain, 0);
+        self.draft.errors.truncate(said);
+        found
+    }
+
+    /// Refuses a declaration that says no domain, whether or not something reads it.
+    fn says_values(&mut self, names: &[ast::Name], domain: &ast::DomainExpr) {
+        if self.domain(domain, 0).is_none() {
+            self.draft.unknown.extend(names.iter().map(|name| name.text.clone()));
+        }
     }
 
     /// A name that is declared again must have the same domain.
@@ -260,10 +279,8 @@ impl<'a> Context<'a> {
         let names = self.names;
         for (name, again) in &names.redeclared {
             let Some(first) = names.indices.get(name).or_else(|| names.sets.get(name)) else { continue };
-            let (Some(one), Some(other)) = (self.domain(&first.domain, 0), self.domain(&again.domain, 0))
-            else {
-                continue;
-            };
+            let (one, other) = (self.known_domain(&first.domain), self.known_domain(&again.domain));
+            let (Some(one), Some(other)) = (one, other) else { continue };
             if one == other {
                 continue;
             }
@@ -284,7 +301,12 @@ impl<'a> Context<'a> {
                 if let IndexKind::Name(name) = &size.kind
                     && let Some(set) = self.names.sets.get(name)
                 {
-                    return if depth > 64 { None } else { self.domain(&set.domain, depth + 1) };
+                    if depth > 64 {
+                        let message = format!("the values of `{name}` are said by itself");
+                        self.refuse(Refusal::new(Code::NotAConstant, size.span, message));
+                        return None;
+                    }
+                    return self.domain(&set.domain, depth + 1);
                 }
                 let count = self.integer(size)?;
                 if count < 0 {
@@ -336,9 +358,8 @@ impl<'a> Context<'a> {
     /// A capital name in an index place: a number of the program, or a symbol.
     fn name_constant(&mut self, name: &str, span: Span) -> Option<Const> {
         if let Some(numeric) = self.names.constants.get(name) {
-            let whole = numeric.value.fract() == 0.0 && numeric.value.abs() < 9e15;
-            if whole {
-                return Some(Const::Int(numeric.value as i64));
+            if let Some(whole) = numeric.whole {
+                return Some(Const::Int(whole));
             }
             let message = format!("`{name}` is {} and cannot be the value of an index", numeric.value);
             self.refuse(Refusal::new(Code::NotAConstant, span, message).label(numeric.span, "its value"));

@@ -67,9 +67,11 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
     for statement in &program.statements {
         let Some(head) = occurrence::head(statement) else { continue };
         match numeric(statement) {
-            Some(value) => {
-                let first = Numeric { value: 0.0, span: statement.span };
-                constants.entry(head.name.text.clone()).or_insert(first).value += value;
+            Some((value, whole)) => {
+                let first = Numeric { value: 0.0, whole: Some(0), span: statement.span };
+                let sum = constants.entry(head.name.text.clone()).or_insert(first);
+                sum.value += value;
+                sum.whole = sum.whole.zip(whole).and_then(|(sum, whole)| sum.checked_add(whole));
             }
             None => {
                 others.insert(head.name.text.as_str());
@@ -80,12 +82,14 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
     constants
 }
 
-/// The number of `NAME = number`.
-pub(crate) fn numeric(statement: &ast::Statement) -> Option<f64> {
+/// The number of `NAME = number`, and the same as a whole number.
+pub(crate) fn numeric(statement: &ast::Statement) -> Option<(f64, Option<i64>)> {
     match &statement.kind {
         StatementKind::Equation {
             head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
-        } if head.brackets == ast::Brackets::None && guards.is_empty() => walk::number(expr),
+        } if head.brackets == ast::Brackets::None && guards.is_empty() => {
+            Some((walk::number(expr)?, walk::whole(expr)))
+        }
         _ => None,
     }
 }

@@ -28,8 +28,20 @@ impl Parser<'_> {
         if !self.eat(TokenKind::Minus) {
             return self.product();
         }
-        let kind = ExprKind::Negate(Box::new(self.product()?));
-        Ok(Expr { kind, span: self.since(start) })
+        let minus = self.since(start);
+        let mut product = self.product()?;
+        let whole = self.since(start);
+        if let ExprKind::Product(factors) = &mut product.kind
+            && self.state.comparing
+            && factors.iter().any(|(joint, _)| matches!(joint, Joint::Over | Joint::Remainder))
+            && let Some((_, first)) = factors.first_mut()
+        {
+            // From left to right, as in an index: of whole numbers, -1 / 2 is not -(1 / 2).
+            let (span, factor) = (minus.to(first.span), first.clone());
+            *first = Expr { kind: ExprKind::Negate(Box::new(factor)), span };
+            return Ok(Expr { span: whole, ..product });
+        }
+        Ok(Expr { kind: ExprKind::Negate(Box::new(product)), span: whole })
     }
 
     fn product(&mut self) -> Parsed<Expr> {

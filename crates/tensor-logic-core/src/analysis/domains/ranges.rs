@@ -349,6 +349,10 @@ impl Inference<'_> {
         }
         let entry = self.draft.program.index(index);
         let name = &entry.name;
+        if self.draft.unknown.contains(name) {
+            // Its declaration is refused.
+            return;
+        }
         let (message, help) = if equation.left.contains(&index) {
             let message = format!("nothing binds the index `{name}` of the left side");
             (message, format!("read a tensor with `{name}`, or declare it: `{name} : 4`"))

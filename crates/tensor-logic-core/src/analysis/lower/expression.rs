@@ -540,6 +540,14 @@ impl<'a> Context<'a> {
                     bound.loose.push(id);
                     Argument::At(IndexFn::Index(id))
                 }
+                PlaceKind::Slice(..) if negated => {
+                    let name = &reference.name.text;
+                    let message = format!("nothing binds the index of the slice of `{name}` under `not`");
+                    let report = Refusal::new(Code::UnboundIndex, place.span, message);
+                    let help = "for no value of the slice: a rule of its own, `Some(…) <- …` with the slice, and `not Some(…)`";
+                    self.refuse(report.help(help));
+                    return None;
+                }
                 PlaceKind::Slice(from, to) => {
                     let id = self.slice(from.as_ref(), to.as_ref(), place.span)?;
                     bound.loose.push(id);
@@ -715,8 +723,7 @@ impl Context<'_> {
             ExprKind::Reference(reference) => {
                 let name = &reference.name.text;
                 if let Some(numeric) = self.names.constants.get(name) {
-                    let whole = numeric.value.fract() == 0.0 && numeric.value.abs() < 9e15;
-                    return whole.then_some(IndexFn::Const(Const::Int(numeric.value as i64)));
+                    return numeric.whole.map(|whole| IndexFn::Const(Const::Int(whole)));
                 }
                 let size = bound.find(&name.to_lowercase()).is_some();
                 let symbol = !self.defined(name) && !size;

@@ -170,16 +170,19 @@ impl<'a> Context<'a> {
     ) {
         let mut sizes = shape.iter();
         let mut places = Vec::new();
-        for (at, value) in head.places.iter().zip(fixed) {
-            places.push(match (value, &at.kind) {
-                (Some(value), _) => vec![*value],
-                (None, PlaceKind::Index(ast::IndexExpr { kind: ast::IndexKind::Index(name), .. })) => {
-                    let size = sizes.next().copied().unwrap_or(0);
-                    let domain = self.declared(name).filter(|domain| domain.len() == size);
-                    domain.unwrap_or(crate::value::Domain::size(size)).values().collect()
+        for (nth, value) in fixed.iter().enumerate() {
+            if let Some(value) = value {
+                places.push(vec![*value]);
+                continue;
+            }
+            let size = sizes.next().copied().unwrap_or(0);
+            let declared = match head.places.get(nth).map(|place| &place.kind) {
+                Some(PlaceKind::Index(ast::IndexExpr { kind: ast::IndexKind::Index(name), .. })) => {
+                    self.declared(name).filter(|domain| domain.len() == size)
                 }
-                (None, _) => Vec::new(),
-            });
+                _ => None,
+            };
+            places.push(declared.unwrap_or(crate::value::Domain::size(size)).values().collect::<Vec<_>>());
         }
         let mut facts = Facts { arity: places.len(), source: span, ..Facts::default() };
         for (nth, value) in values.iter().enumerate() {
@@ -266,6 +269,14 @@ impl<'a> Context<'a> {
             }
             Loaded::Array { shape, values, rest } => {
                 let (open, mut values, mut rest) = (vec![None; shape.len()], values, rest);
+                if self.draft.program.tensor(tensor).style == Style::Round {
+                    // As an array in the text: a tuple with a value for each entry.
+                    self.listed(tensor, head, &open, &shape, &values, file.span);
+                    if self.draft.program.tensor(tensor).kind == Kind::Count && !rest.is_empty() {
+                        self.listed(tensor, head, &open, &shape, &rest, file.span);
+                    }
+                    return;
+                }
                 if self.draft.program.tensor(tensor).kind == Kind::Count && !rest.is_empty() {
                     self.digits(tensor, &mut values, &mut rest, file);
                     self.give(tensor, open.clone(), shape.clone(), rest, file.span);

@@ -80,12 +80,26 @@ impl<'a> Context<'a> {
 
     /// Settings given as statements.
     pub(super) fn settings(&mut self, tree: &ast::Program) {
+        let mut said: Vec<(&str, f64, Span)> = Vec::new();
         for statement in &tree.statements {
             let StatementKind::Directive(directive) = &statement.kind else { continue };
             let number = directive.arguments.iter().flatten().find_map(|argument| argument.value.number());
+            let name = directive.name.text.as_str();
+            if let (Some(number), "tol" | "rounds" | "seed") = (number, name) {
+                // Of two the order of statements would choose one.
+                let other = said.iter().find(|(known, value, _)| *known == name && *value != number.value);
+                if let Some((.., before)) = other {
+                    let message = format!("`@{name}` is given twice");
+                    let report = Refusal::new(Code::BadArgument, directive.span, message);
+                    let report = report.label(*before, "here it says something else");
+                    self.refuse(report.help("keep one of them: it holds for the whole program"));
+                    continue;
+                }
+                said.push((name, number.value, directive.span));
+            }
             let whole = number.and_then(ast::Number::whole);
             let settings = &mut self.draft.program.settings;
-            match directive.name.text.as_str() {
+            match name {
                 "tol" => settings.tolerance = number.map_or(settings.tolerance, |number| number.value),
                 "rounds" => settings.rounds = whole.unwrap_or(settings.rounds),
                 "seed" => settings.seed = whole.unwrap_or(settings.seed),

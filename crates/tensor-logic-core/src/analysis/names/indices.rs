@@ -67,8 +67,7 @@ fn integer(value: Option<Fixed>) -> Option<i64> {
 /// A capital name in an index place: an integer constant of the program, or a symbol.
 fn named(name: &str, names: &Names) -> Option<Fixed> {
     let Some(constant) = names.constants.get(name) else { return Some(Fixed::Symbol(name.to_owned())) };
-    let whole = constant.value.fract() == 0.0 && constant.value.abs() < 9.0e15;
-    whole.then_some(Fixed::Integer(constant.value as i64))
+    constant.whole.map(Fixed::Integer)
 }
 
 fn apply(operator: IndexOperator, left: i64, right: i64) -> Option<i64> {

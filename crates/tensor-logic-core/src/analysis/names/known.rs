@@ -25,6 +25,8 @@ pub struct Names {
 pub struct Numeric {
     /// Its value.
     pub value: f64,
+    /// The same as a whole number of 64 bits, if it is one.
+    pub whole: Option<i64>,
     /// The statement.
     pub span: Span,
 }

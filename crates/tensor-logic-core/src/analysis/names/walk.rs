@@ -25,6 +25,18 @@ pub(crate) fn number(expr: &Expr) -> Option<f64> {
     }
 }
 
+/// The same as a whole number.
+pub(crate) fn whole(expr: &Expr) -> Option<i64> {
+    match &expr.kind {
+        ExprKind::Number(number) => number.integer(),
+        ExprKind::Negate(inner) => match &inner.kind {
+            ExprKind::Number(number) => number.integer()?.checked_neg(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether one side of a comparison is an index expression (section 2): made only of indices,
 /// integers, integer constants and symbols.
 pub fn is_index_side(
@@ -39,7 +51,7 @@ pub fn is_index_side(
             let name = reference.name.text.as_str();
             reference.brackets == Brackets::None
                 && match constants.get(name) {
-                    Some(constant) => constant.value.fract() == 0.0,
+                    Some(constant) => constant.whole.is_some(),
                     None => !defined(name),
                 }
         }
