@@ -60,7 +60,8 @@ impl Number {
         };
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let part = part.trim_end_matches('0');
-        let digits: i128 = if part.is_empty() { whole.parse() } else { format!("{whole}{part}").parse() }.ok()?;
+        let digits: i128 =
+            if part.is_empty() { whole.parse() } else { format!("{whole}{part}").parse() }.ok()?;
         let places = exponent.checked_sub(i32::try_from(part.len()).ok()?)?;
         let power = 10_i128.checked_pow(places.unsigned_abs().min(38))?;
         let value = match places {

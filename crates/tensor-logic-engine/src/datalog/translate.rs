@@ -11,7 +11,10 @@ use crate::program::{
 };
 use crate::value::{Const, Domain};
 use datarel::rule::{Computed, Select};
-use datarel::{self, Atom, Literal, RelationId, Ring, Rule, Times, Variable};
+use datarel::{self, Atom, Literal, RelationId, Ring, Rule, SymbolId, Times, Variable};
+
+/// A constant that no tuple has.
+const NOTHING: Const = Const::Symbol(SymbolId(u32::MAX));
 
 /// The value of a body: factors joined by one operation.
 #[derive(Debug, Default)]
@@ -202,7 +205,7 @@ impl<'c> Draft<'c> {
             let given = tensor.role == Role::Data && tensor.combine == Combine::Sum;
             let same = tensor.combine == head.combine && head.style == Style::Square;
             let suits = least && read.otherwise == Otherwise::Zero && (given || same);
-            return if suits { self.atom_of(read, true) } else { None };
+            return if suits { self.atom_of(read) } else { None };
         }
         if read.otherwise == Otherwise::Absent { self.atom(read) } else { None }
     }
@@ -233,10 +236,10 @@ impl<'c> Draft<'c> {
         if self.program.tensor(read.tensor).style != Style::Round {
             return None;
         }
-        self.atom_of(read, true)
+        self.atom_of(read)
     }
 
-    fn atom_of(&mut self, read: &Read, holds: bool) -> Option<Atom> {
+    fn atom_of(&mut self, read: &Read) -> Option<Atom> {
         let relation: RelationId = *self.compiler.relations.get(&read.tensor)?;
         let tensor = self.program.tensor(read.tensor);
         let mut terms = Vec::new();
@@ -249,7 +252,6 @@ impl<'c> Draft<'c> {
             if let Argument::At(function) = argument
                 && let (Some(index), Some(range), Some(values)) =
                     (function.alone(), self.range(function), values)
-                && holds
                 && range == values
             {
                 self.inside.push(index);
@@ -372,7 +374,29 @@ impl<'c> Draft<'c> {
     /// The atom under `not`.
     fn missing(&mut self, read: &Read) -> Option<Atom> {
         let round = self.program.tensor(read.tensor).style == Style::Round;
-        if round { self.atom_of(read, false) } else { None }
+        if !round {
+            return None;
+        }
+        let relation: RelationId = *self.compiler.relations.get(&read.tensor)?;
+        let mut terms = Vec::new();
+        for argument in &read.arguments {
+            terms.push(match argument {
+                Argument::Any => datarel::Term::Any,
+                Argument::At(function @ (IndexFn::Const(_) | IndexFn::Index(_))) => {
+                    self.function(function)?
+                }
+                Argument::At(function) => {
+                    // Where it has no value, there is no such tuple.
+                    let (arguments, evaluate) = self.closure(function)?;
+                    let result = self.fresh();
+                    let function: datarel::rule::Function =
+                        Arc::new(move |values| Some(evaluate(values).unwrap_or(NOTHING)));
+                    self.literals.push(Literal::Compute { result, arguments, function });
+                    result
+                }
+            });
+        }
+        Some(Atom::new(relation, terms))
     }
 
     /// A comparison of a product of elements with a number, as a relation of its own over its indices.

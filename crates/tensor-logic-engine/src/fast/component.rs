@@ -69,6 +69,7 @@ impl Machine {
                 if component.equations.is_empty() { Executor::Given } else { Executor::Whole }
             }
             Class::Stepped(steps) if self.small_steps(component, steps)? => Executor::Numbers,
+            Class::Stepped(steps) if self.sums_by_tuples(component, steps, parameters)? => Executor::Slices,
             Class::Stepped(steps) if self.can_step(component, steps) => {
                 self.stepped(component, steps)?;
                 Executor::Slices

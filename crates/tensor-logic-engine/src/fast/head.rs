@@ -72,9 +72,20 @@ impl Machine {
         fixed: &[(IndexId, u32)],
         into: &mut Accumulator,
     ) -> Result<()> {
+        self.contribute_some(equation, fixed, into, &|_| true)
+    }
+
+    /// The same of some of its terms.
+    pub(crate) fn contribute_some(
+        &mut self,
+        equation: &Equation,
+        fixed: &[(IndexId, u32)],
+        into: &mut Accumulator,
+        which: &dyn Fn(&Term) -> bool,
+    ) -> Result<()> {
         self.stop.check(equation.head_span)?;
         let since = self.note_equation(equation, fixed.is_empty());
-        let done = self.contributions(equation, fixed, into);
+        let done = self.contributions(equation, fixed, into, which);
         self.note_evaluated(equation, since);
         done
     }
@@ -84,6 +95,7 @@ impl Machine {
         equation: &Equation,
         fixed: &[(IndexId, u32)],
         into: &mut Accumulator,
+        which: &dyn Fn(&Term) -> bool,
     ) -> Result<()> {
         self.head = equation.head_span;
         let context = Context { rows: None, fixed: fixed.to_vec() };
@@ -93,7 +105,7 @@ impl Machine {
                 nearby.extend(scope_reads(&Condition::of_when(&term.when), &term.body));
             }
         }
-        for term in &equation.terms {
+        for term in equation.terms.iter().filter(|term| which(term)) {
             self.term(equation, term, &context, &nearby, into)?;
         }
         Ok(())

@@ -130,6 +130,7 @@ impl Planner<'_> {
             Class::Plain if component.equations.is_empty() => Executor::Given,
             Class::Plain => Executor::Whole,
             Class::Stepped(steps) if self.machine.is_small(component, steps) => Executor::Numbers,
+            Class::Stepped(steps) if self.machine.is_by_tuples(component, steps) => Executor::Slices,
             Class::Stepped(steps) if self.machine.can_step(component, steps) => Executor::Slices,
             _ if self.machine.levels_of(component).is_some() => Executor::Levels,
             _ => Executor::Rounds,

@@ -5,4 +5,5 @@ pub(in crate::fast) mod going;
 pub(in crate::fast) mod linear;
 pub(in crate::fast) mod solve;
 pub(in crate::fast) mod steps;
+pub(in crate::fast) mod tuples;
 pub(in crate::fast) mod windows;

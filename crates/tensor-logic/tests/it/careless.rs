@@ -118,6 +118,15 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     // A type is that of all tuples.
     ("L(A) : prob\nL(x)?", "bad-argument", (1, 3), "a type is that of all of `L`"),
     ("L(2, B) : count\nL(x, y)?", "bad-argument", (1, 3), "a type is that of all of `L`"),
+    // What holds for the whole program is said once.
+    ("@tol(1e-1)\n@tol(1e-9)\nX = 0.5 X + 1\nX?", "bad-argument", (2, 1), "given twice"),
+    ("@seed(1); @rounds(9); @seed(2)\nX = 1\nX?", "bad-argument", (1, 23), "given twice"),
+    // A slice under `not` would mean some value of it, not none.
+    ("R(1, A)\nT(y) <- R(_, y), not R(2:9, y)\nT(y)?", "unbound-index", (2, 24), "the slice of `R`"),
+    // Declarations that nothing reads.
+    ("N = 2.5\ni : N\nX = 1\nX?", "not-a-constant", (2, 5), "`N` is 2.5"),
+    ("i : A\nX = 1\nX?", "not-a-constant", (1, 5), "an integer"),
+    ("P : P; i : P\nB[i] = 1\nB?", "not-a-constant", (1, 5), "said by itself"),
     // Shapes that meet.
     (
         "A = \"a.npy\"\nB = \"b.npy\"\nC[i, k] = A[i, j] B[j, k]\nC?",

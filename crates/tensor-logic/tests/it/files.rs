@@ -131,6 +131,28 @@ fn arrays_of_all_types() {
 }
 
 /// Counts of arrays have all their digits, in whatever order they stand, and on both engines.
+/// A dense file under a relation gives a tuple with a value for each entry, as an array in the text does.
+#[test]
+fn arrays_of_files_are_relations_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let data: Vec<u8> = [0.0, 1.0, 2.5, -3.0].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
+    let array = file(1, &dictionary("<f8", "False", "(2, 2)"), &data);
+    std::fs::write(folder.path().join("n.npy"), array).unwrap();
+    let text = |given: &str| format!("k : {{P, Q}}\nA(k, x) = {given}\nA(k, x)?\nS[k] = A(k, x)\nS?\n");
+    let run = |given: &str, engine: &str| {
+        std::fs::write(folder.path().join("p.tl"), text(given)).unwrap();
+        let (status, said, _) =
+            common::command::tl(folder.path(), &["run", "p.tl", "--json", "--engine", engine], b"");
+        assert_eq!(status, Some(0), "{said}");
+        said
+    };
+    for engine in ["auto", "reference"] {
+        let wanted = run("[[0, 1], [2.5, -3]]", engine);
+        assert!(wanted.contains("[1.0, -0.5]"), "{wanted}");
+        assert_eq!(run("\"n.npy\"", engine), wanted);
+    }
+}
+
 #[test]
 fn counts_of_arrays_have_all_their_digits() {
     let folder = tempfile::tempdir().unwrap();

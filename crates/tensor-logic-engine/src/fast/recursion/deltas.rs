@@ -27,21 +27,21 @@ use tensor_logic_core::signs::{keep_order, may_be_negative};
 
 /// The tuples of a relation so far.
 #[derive(Default)]
-struct Known {
+pub(super) struct Known {
     /// For each place its constants, their codes, and the code of each tuple.
     places: Vec<(Codes, HashMap<Const, u32>)>,
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
     /// Where the tuple of these codes stands.
     rows: HashMap<SmallVec<[u32; 4]>, usize>,
 }
 
 impl Known {
-    fn new(arity: usize) -> Known {
+    pub(super) fn new(arity: usize) -> Known {
         Known { places: vec![Default::default(); arity], ..Known::default() }
     }
 
     /// Joins tuples to it; which of them are new, or better than before.
-    fn join(&mut self, relation: &Relation, combine: Combine) -> Relation {
+    pub(super) fn join(&mut self, relation: &Relation, combine: Combine) -> Relation {
         let mut changed = vec![false; relation.len];
         let codes: Vec<Vec<u32>> = relation
             .dictionaries
@@ -81,7 +81,26 @@ impl Known {
         relation.only(|row| changed[row])
     }
 
-    fn piece(self) -> Piece {
+    /// One tuple more; its value is added to the one that is there.
+    pub(super) fn add(&mut self, tuple: &[Const], value: f64) {
+        let code = |((own, codes), value): (&mut (Codes, HashMap<Const, u32>), &Const)| {
+            *codes.entry(*value).or_insert_with(|| {
+                own.dictionary.push(*value);
+                own.dictionary.len() as u32 - 1
+            })
+        };
+        let key: SmallVec<[u32; 4]> = self.places.iter_mut().zip(tuple).map(code).collect();
+        match self.rows.get(&key) {
+            Some(at) => self.values[*at] += value,
+            None => {
+                self.places.iter_mut().zip(&key).for_each(|((own, _), code)| own.codes.push(*code));
+                self.rows.insert(key, self.values.len());
+                self.values.push(value);
+            }
+        }
+    }
+
+    pub(super) fn piece(self) -> Piece {
         let valued = self.values.iter().any(|value| *value != 1.0);
         Piece {
             len: self.values.len(),
@@ -173,7 +192,7 @@ fn is_boolean(combine: Combine) -> bool {
 }
 
 /// How often a term reads its component.
-fn own_reads(component: &Component, term: &Term) -> usize {
+pub(super) fn own_reads(component: &Component, term: &Term) -> usize {
     let mut count = 0;
     let mut visit = |read: &Read, _| count += usize::from(component.tensors.contains(&read.tensor));
     term.body.visit_reads(&mut visit);
@@ -208,7 +227,7 @@ fn is_by_deltas(program: &Program, component: &Component) -> bool {
         && (boolean || !multiplies || keep_order(program, component))
 }
 
-fn is_own(component: &Component, read: &Read) -> bool {
+pub(super) fn is_own(component: &Component, read: &Read) -> bool {
     read.otherwise == Otherwise::Absent && component.tensors.contains(&read.tensor)
 }
 
