@@ -285,7 +285,11 @@ impl<'a> Context<'a> {
                 continue;
             }
             let count = |domain: &Domain| format!("{} values of `{name}`", domain.len());
-            let message = format!("`{name}` is declared twice: {} and {}", count(&one), count(&other));
+            let message = if one.len() == other.len() {
+                format!("`{name}` is declared twice, with other values")
+            } else {
+                format!("`{name}` is declared twice: {} and {}", count(&one), count(&other))
+            };
             let report = Refusal::new(Code::SizeConflict, again.span, message)
                 .label(first.span, count(&one))
                 .label(again.span, count(&other));

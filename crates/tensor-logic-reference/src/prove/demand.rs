@@ -5,18 +5,23 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::literals::{Literal, factors};
-use super::{Search, too_large};
+use super::{Atom, Search, too_large};
 use crate::bind::{Plan, Scope};
 use tensor_logic_core::error::Result;
-use tensor_logic_core::program::{Equation, IndexFn, IndexId, Query, Range, Style, TensorId, Term};
+use tensor_logic_core::program::{
+    Combine, Equation, IndexFn, IndexId, Kind, Query, Range, Style, TensorId, Term,
+};
 use tensor_logic_core::proof::{Step, StepKind};
 use tensor_logic_core::value::{Const, Tuple};
+
+/// A possible step: how far its contribution is from the value, and what it rests on.
+type Possible = (f64, Vec<std::result::Result<Atom, Step>>);
 
 /// Rules and facts, by what they are of, as far as they were asked for.
 #[derive(Default)]
 struct Known<'p> {
     rules: HashMap<TensorId, Rc<Vec<Rule<'p>>>>,
-    given: HashMap<TensorId, HashMap<Tuple, (usize, StepKind)>>,
+    given: HashMap<TensorId, HashMap<Tuple, (f64, usize, StepKind)>>,
 }
 
 /// A rule, with its literals in the order of the text, and how the indices are bound that its head does not bind.
@@ -49,30 +54,63 @@ impl<'p> Search<'p> {
         if self.program.tensor(id).style == Style::Square {
             return;
         }
+        let rules = Rc::clone(known.rules.entry(id).or_insert_with(|| Rc::new(self.rules_of(id))));
+        let found: Vec<(&Rule<'p>, Vec<Possible>)> =
+            rules.iter().map(|rule| (rule, self.steps(rule, &tuple))).collect();
         let given = known.given.entry(id).or_insert_with(|| self.facts_of(id));
-        if let Some((line, kind)) = given.get(&tuple) {
+        let given = given.get(&tuple).copied();
+        let offs = found.iter().flat_map(|(_, steps)| steps).map(|(off, _)| *off);
+        let least = offs.chain(given.map(|(off, ..)| off)).fold(f64::INFINITY, f64::min);
+        if let Some((off, line, kind)) = given
+            && off <= least
+        {
             self.take(tuple.len());
             let atom = self.shown(id, &tuple);
-            let step = Step { atom, kind: *kind, line: *line, file: None, from: Vec::new() };
+            let step = Step { atom, kind, line, file: None, from: Vec::new() };
             self.given.insert(number, step);
         }
-        let rules = Rc::clone(known.rules.entry(id).or_insert_with(|| Rc::new(self.rules_of(id))));
-        for rule in rules.iter() {
-            self.apply(rule, number, &tuple);
+        for (rule, steps) in found {
+            for (_, premises) in steps.into_iter().filter(|(off, _)| *off <= least) {
+                self.take(rule.literals.len() + tuple.len());
+                if self.room.is_none() {
+                    return;
+                }
+                let derivation = self.derivation(rule.line, premises);
+                if let Some(derivations) = self.derivations.get_mut(number) {
+                    derivations.push(derivation);
+                }
+            }
         }
     }
 
-    /// The first of the facts that give each tuple.
-    fn facts_of(&self, id: TensorId) -> HashMap<Tuple, (usize, StepKind)> {
-        let mut found: HashMap<Tuple, (usize, StepKind)> = HashMap::new();
+    /// How far a contribution is from the value of its tuple, where the value is the best of them: only the nearest explain it.
+    fn off(&self, id: TensorId, tuple: &[Const], contribution: Option<f64>) -> f64 {
+        let tensor = self.program.tensor(id);
+        if tensor.kind == Kind::Bool || !matches!(tensor.combine, Combine::Max | Combine::Min) {
+            return 0.0;
+        }
+        let value = self.machine.element(&(id, tuple.to_vec()));
+        match value.zip(contribution) {
+            // Also of infinities and of what is no number.
+            Some((value, contribution)) if value.to_bits() == contribution.to_bits() => 0.0,
+            Some((value, contribution)) => (value - contribution).abs().min(f64::MAX),
+            None => 0.0,
+        }
+    }
+
+    /// The first of the nearest facts that give each tuple.
+    fn facts_of(&self, id: TensorId) -> HashMap<Tuple, (f64, usize, StepKind)> {
+        let mut found: HashMap<Tuple, (f64, usize, StepKind)> = HashMap::new();
         for facts in self.program.tensor(id).given.iter().filter_map(|given| given.facts()) {
             for at in 0..facts.count {
                 let span = facts.spans.get(at);
                 let kind = if span.is_some() { StepKind::Fact } else { StepKind::Data };
                 let line = self.line(span.copied().unwrap_or(facts.source));
-                let first = found.entry(facts.tuple(at).to_vec()).or_insert((line, kind));
-                if line < first.0 {
-                    *first = (line, kind);
+                let tuple = facts.tuple(at).to_vec();
+                let off = self.off(id, &tuple, Some(facts.value(at)));
+                let first = found.entry(tuple).or_insert((off, line, kind));
+                if (off, line) < (first.0, first.1) {
+                    *first = (off, line, kind);
                 }
             }
         }
@@ -105,8 +143,8 @@ impl<'p> Search<'p> {
         (!matches!(self.program.index(index).range, Range::Computed)).then_some(index)
     }
 
-    /// The steps by a rule that prove an atom.
-    fn apply(&mut self, rule: &Rule<'p>, number: usize, tuple: &[Const]) {
+    /// The steps by a rule that prove a tuple.
+    fn steps(&self, rule: &Rule<'p>, tuple: &[Const]) -> Vec<Possible> {
         let machine = &self.machine;
         let mut bound: Vec<IndexId> = Vec::new();
         let fits = rule.equation.head.iter().zip(tuple).all(|(place, value)| match self.bound_by(place) {
@@ -134,21 +172,13 @@ impl<'p> Search<'p> {
                     && self.may_hold(rule.equation, rule.term)
                 {
                     let premise = |literal: &Literal<'p>| self.premise(*literal, rule.line);
-                    found.push(rule.literals.iter().map(premise).collect::<Vec<_>>());
+                    let off = self.off(rule.equation.tensor, tuple, machine.expr(&rule.term.body));
+                    found.push((off, rule.literals.iter().map(premise).collect()));
                 }
                 ControlFlow::Continue(())
             });
         }
         bound.iter().for_each(|index| machine.bind(*index, None));
-        for premises in found {
-            self.take(parts);
-            if self.room.is_none() {
-                return;
-            }
-            let derivation = self.derivation(rule.line, premises);
-            if let Some(derivations) = self.derivations.get_mut(number) {
-                derivations.push(derivation);
-            }
-        }
+        found
     }
 }

@@ -30,10 +30,12 @@ impl<'p> Search<'p> {
         let mut reads: Vec<usize> = Vec::new();
         term.body.visit_reads(&mut |read, _| reads.push(read.span.start));
         term.when.visit_reads(&mut |read, _| reads.push(read.span.start));
-        let mut bare =
-            segments(self.text, equation.sign_span.end.max(equation.span.start), equation.span.end)
-                .into_iter()
-                .filter(|segment| !reads.iter().any(|read| segment.contains(read)));
+        // A query has no sign: all of its text are literals.
+        let sign = equation.sign_span.end;
+        let from = if sign < equation.span.end { sign.max(equation.span.start) } else { equation.span.start };
+        let mut bare = segments(self.text, from, equation.span.end)
+            .into_iter()
+            .filter(|segment| !reads.iter().any(|read| segment.contains(read)));
         let mut last = 0;
         for guard in &term.when.guards {
             let mut at = None;

@@ -200,6 +200,11 @@ fn layout(format: Format, options: &[ast::Name]) -> Result<table::Layout> {
             (Format::Table(_), "header") => layout.header = true,
             (Format::Safetensors, _) if options.len() == 1 => {}
             (_, other) => {
+                // Of several names of a tensor the first may be it.
+                let (option, other) = match (format, options) {
+                    (Format::Safetensors, [_, second, ..]) => (second, second.text.as_str()),
+                    _ => (option, other),
+                };
                 let message = format!("this file takes no option `{other}`");
                 let help = match format {
                     Format::Table(_) => "the options are `values` and `header`",

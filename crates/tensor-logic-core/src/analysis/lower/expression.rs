@@ -540,14 +540,6 @@ impl<'a> Context<'a> {
                     bound.loose.push(id);
                     Argument::At(IndexFn::Index(id))
                 }
-                PlaceKind::Slice(..) if negated => {
-                    let name = &reference.name.text;
-                    let message = format!("nothing binds the index of the slice of `{name}` under `not`");
-                    let report = Refusal::new(Code::UnboundIndex, place.span, message);
-                    let help = "for no value of the slice: a rule of its own, `Some(…) <- …` with the slice, and `not Some(…)`";
-                    self.refuse(report.help(help));
-                    return None;
-                }
                 PlaceKind::Slice(from, to) => {
                     let id = self.slice(from.as_ref(), to.as_ref(), place.span)?;
                     bound.loose.push(id);

@@ -127,6 +127,7 @@ impl<'a> Context<'a> {
         let reading = Reading { square: false, elementwise: false };
         let (mut factors, mut guards) = (Vec::new(), Vec::new());
         for literal in literals {
+            self.no_slice(literal)?;
             self.note_literal(literal, bound);
             let LiteralKind::Positive(reference) = &literal.kind else {
                 for guard in self.guard(literal, reading, bound)? {
@@ -157,6 +158,19 @@ impl<'a> Context<'a> {
         over.append(&mut bound.loose);
         let body = kind.map_or(Expr::Number(1.0), |kind| times(kind, factors));
         Some(Term { over, when: When { exists, ..guards.into() }, body })
+    }
+
+    /// Refuses a slice of a denied literal: its index would have to be bound by a positive one, as every other.
+    fn no_slice(&mut self, literal: &Literal) -> Option<()> {
+        let LiteralKind::Negative(reference) = &literal.kind else { return Some(()) };
+        let slice = |place: &&ast::Place| matches!(place.kind, PlaceKind::Slice(..));
+        let Some(place) = reference.places.iter().find(slice) else { return Some(()) };
+        let name = &reference.name.text;
+        let message = format!("nothing binds the index of the slice of `{name}` under `not`");
+        let help =
+            "for no value of the slice: a rule of its own, `Some(…) <- …` with the slice, and `not Some(…)`";
+        self.refuse(Refusal::new(Code::UnboundIndex, place.span, message).help(help));
+        None
     }
 
     /// A positive literal of a rule in a semiring: a valued one multiplies, a Boolean one has

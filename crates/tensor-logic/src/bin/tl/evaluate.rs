@@ -132,6 +132,7 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     if observed {
         args.evaluation.keeps_notes()?;
     }
+    args.pictures.check()?;
     args.evaluation.prepare(true)?;
     let source = source(&args.file, &args.asked)?;
     let bar = Bar::default();
@@ -196,13 +197,20 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
         engine.observe(false);
         let evaluator: &mut dyn Engine = engine.as_mut();
         let evaluator = (evaluator, args.evaluation.budget());
-        answer.notice = args.pictures.drawn(&source, program, evaluator, &outcome)?;
+        match args.pictures.drawn(&source, program, evaluator, &outcome) {
+            Ok(said) => answer.notice = said,
+            Err(error) => {
+                // What was answered is printed all the same.
+                answer.notice = error.to_string();
+                answer.fails = true;
+            }
+        }
     }
     answer.errors = outcome.refusal.into_iter().collect();
     answer.warnings = analysed.warnings;
     answer.warnings.extend(outcome.warnings);
     answer.warnings.sort_by_key(|report| report.span.start);
-    answer.fails = args.strict && !answer.warnings.is_empty();
+    answer.fails |= args.strict && !answer.warnings.is_empty();
     Ok((answer, observations, took))
 }
 

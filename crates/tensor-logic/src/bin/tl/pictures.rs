@@ -28,6 +28,30 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
+    /// Refuses what cannot be written to, before there are answers that would be lost with it.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        for (path, is_folder) in self
+            .draw
+            .iter()
+            .map(|folder| (folder, true))
+            .chain(self.report.iter().map(|to| (to, !is_page(to))))
+        {
+            let mut above = path.ancestors().skip(usize::from(!is_folder));
+            let there = above.find(|above| above.exists());
+            let wrong = match there {
+                Some(there) if !there.is_dir() => Some(there),
+                _ if !is_folder && path.is_dir() => Some(path.as_path()),
+                _ => None,
+            };
+            if let Some(wrong) = wrong {
+                let what = if wrong.is_dir() { "is a folder" } else { "is a file, and no folder" };
+                let message = format!("cannot write {}: {} {what}", path.display(), wrong.display());
+                return Err(usage(ErrorKind::Io, &message));
+            }
+        }
+        Ok(())
+    }
+
     /// Draws what is asked for, and says where.
     pub(crate) fn drawn(
         &self,
@@ -41,14 +65,18 @@ impl Pictures {
             said = proofs(folder, &outcome.answers)?;
         }
         if let Some(to) = &self.report {
-            let is_page = to.extension().is_some_and(|ending| ending == "html");
-            let path = if is_page { to.clone() } else { to.join("report.html") };
+            let path = if is_page(to) { to.clone() } else { to.join("report.html") };
             let page = report::page(&source.file, (program, &source.text), (engine, budget), outcome);
             write(&path, page.as_bytes())?;
             said.push_str(&format!("tl: {} is the report\n", path.display()));
         }
         Ok(said)
     }
+}
+
+/// Whether a name is that of a page, not of a folder.
+fn is_page(to: &Path) -> bool {
+    to.extension().is_some_and(|ending| ending == "html")
 }
 
 /// Draws the proofs of answers, and says where.

@@ -243,7 +243,9 @@ fn random_programs_are_the_same_from_another_file() {
         // Ranges hold in the file where they are declared: here the queries need them too.
         let ranges = moved.iter().filter(|line| line.starts_with(char::is_lowercase) && line.contains(" : "));
         let prefixed = |line: &String| if line.ends_with('?') { with_prefix(line) } else { line.clone() };
-        let local: Vec<String> = ranges.cloned().chain(kept.iter().map(prefixed)).collect();
+        // A set has the prefix there too.
+        let local: Vec<String> =
+            ranges.map(|line| with_prefix(line)).chain(kept.iter().map(prefixed)).collect();
         let apart = answers(&format!("@include(\"part.tl\")\n{}", local.join("\n")), &[("part.tl", &file)]);
         match wanted {
             Ok(wanted) => {
