@@ -55,9 +55,16 @@ impl Adjoint {
                 tensor.hidden = false;
             }
         }
-        let own: Vec<TensorId> =
-            needed.into_iter().filter(|id| (id.0 as usize) < self.first_tensor).collect();
-        let faithful = show::ways(&program).find(|text| has_domains(text, &program, &own));
+        let (own, added): (Vec<TensorId>, Vec<TensorId>) =
+            needed.into_iter().partition(|id| (id.0 as usize) < self.first_tensor);
+        let mut faithful = show::ways(&program).find(|text| has_domains(text, &program, &own));
+        let narrow = faithful.as_ref().map_or_else(Vec::new, |text| narrower(text, &program, &added));
+        if !narrow.is_empty() {
+            // The left sides of these say too little of their places.
+            narrow.into_iter().for_each(|id| is_zero_everywhere(&mut program, id));
+            let wider = show::ways(&program).find(|text| has_domains(text, &program, &own));
+            faithful = wider.or(faithful);
+        }
         let Some(mut text) = faithful else {
             let message =
                 "places that the program keeps apart are of one class in every text of its gradient";
@@ -84,6 +91,42 @@ impl Adjoint {
             .map(|equation| show::equation(&self.program, equation))
             .collect()
     }
+}
+
+/// The square tensors whose places have fewer values in a text than in the program: what is written or read beyond is lost.
+fn narrower(text: &str, program: &Program, of: &[TensorId]) -> Vec<TensorId> {
+    let (functions, options) = (UserFunctions::default(), Options::default());
+    let Ok(read) = analyse(text, &mut NoFiles, &functions, &options) else { return Vec::new() };
+    let read = read.program;
+    let names = show::tensor_names(program);
+    let is_narrower = |id: &&TensorId| {
+        let (tensor, name) = (program.tensor(**id), names.get(id.0 as usize));
+        let again = read.tensors.iter().find(|tensor| Some(&tensor.name) == name);
+        let sums = tensor.style == Style::Square && tensor.combine == Combine::Sum;
+        let lacks = |(wanted, found): (&Place, &Place)| match (&wanted.domain, &found.domain) {
+            (Some(Domain::Interval { from, to }), Some(Domain::Interval { from: low, to: high })) => {
+                from <= to && (from < low || high < to)
+            }
+            _ => false,
+        };
+        sums && again.is_some_and(|again| tensor.places.iter().zip(&again.places).any(lacks))
+    };
+    of.iter().filter(is_narrower).copied().collect()
+}
+
+/// Adds 0 to every element of a tensor.
+fn is_zero_everywhere(program: &mut Program, id: TensorId) {
+    let tensor = program.tensor(id);
+    let (domains, span) = (tensor.domains(), tensor.span);
+    let mut left = Vec::new();
+    for (at, domain) in domains.into_iter().enumerate() {
+        program.indices.push(Index { name: format!("x{at}"), range: Range::Domain(domain), span });
+        left.push(IndexId(u32::try_from(program.indices.len() - 1).unwrap_or(u32::MAX)));
+    }
+    let head = left.iter().copied().map(IndexFn::Index).collect();
+    let terms = vec![Term { over: Vec::new(), when: When::default(), body: Expr::Number(0.0) }];
+    let (head_span, sign_span, node) = (span, span, Stamp::default());
+    program.equations.push(Equation { tensor: id, head, left, terms, node, span, head_span, sign_span });
 }
 
 /// Whether the tensors of a text have the domains that those of a program have: a read outside of one is absent.
