@@ -116,6 +116,12 @@ fn narrower(text: &str, program: &Program, of: &[TensorId]) -> Vec<TensorId> {
 
 /// Adds 0 to every element of a tensor.
 fn is_zero_everywhere(program: &mut Program, id: TensorId) {
+    let left = over_its_places(program, id);
+    says(program, id, left, Expr::Number(0.0));
+}
+
+/// Indices that range over the places of a tensor.
+fn over_its_places(program: &mut Program, id: TensorId) -> Vec<IndexId> {
     let tensor = program.tensor(id);
     let (domains, span) = (tensor.domains(), tensor.span);
     let mut left = Vec::new();
@@ -123,10 +129,16 @@ fn is_zero_everywhere(program: &mut Program, id: TensorId) {
         program.indices.push(Index { name: format!("x{at}"), range: Range::Domain(domain), span });
         left.push(IndexId(u32::try_from(program.indices.len() - 1).unwrap_or(u32::MAX)));
     }
+    left
+}
+
+/// One more equation of a tensor, at these indices.
+fn says(program: &mut Program, tensor: TensorId, left: Vec<IndexId>, body: Expr) {
+    let span = program.tensor(tensor).span;
     let head = left.iter().copied().map(IndexFn::Index).collect();
-    let terms = vec![Term { over: Vec::new(), when: When::default(), body: Expr::Number(0.0) }];
+    let terms = vec![Term { over: Vec::new(), when: When::default(), body }];
     let (head_span, sign_span, node) = (span, span, Stamp::default());
-    program.equations.push(Equation { tensor: id, head, left, terms, node, span, head_span, sign_span });
+    program.equations.push(Equation { tensor, head, left, terms, node, span, head_span, sign_span });
 }
 
 /// Whether the tensors of a text have the domains that those of a program have: a read outside of one is absent.
@@ -235,12 +247,7 @@ fn be_whole(program: &mut Program, id: TensorId) {
         return;
     }
     let span = tensor.span;
-    let mut left = Vec::new();
-    for (at, domain) in tensor.domains().into_iter().enumerate() {
-        program.indices.push(Index { name: format!("x{at}"), range: Range::Domain(domain), span });
-        left.push(IndexId(u32::try_from(program.indices.len() - 1).unwrap_or(u32::MAX)));
-    }
-    let head: Vec<IndexFn> = left.iter().copied().map(IndexFn::Index).collect();
+    let left = over_its_places(program, id);
     let body = match is_new {
         true => Expr::Number(0.0),
         false => {
@@ -253,13 +260,11 @@ fn be_whole(program: &mut Program, id: TensorId) {
             for equation in program.equations.iter_mut().filter(|equation| equation.tensor == id) {
                 equation.tensor = all;
             }
-            let arguments = head.iter().cloned().map(Argument::At).collect();
+            let arguments = left.iter().map(|index| Argument::At(IndexFn::Index(*index))).collect();
             Expr::Read(Read::new(all, arguments, Otherwise::Zero, span))
         }
     };
-    let terms = vec![Term { over: Vec::new(), when: When::default(), body }];
-    let (head_span, sign_span, node) = (span, span, Stamp::default());
-    program.equations.push(Equation { tensor: id, head, left, terms, node, span, head_span, sign_span });
+    says(program, id, left, body);
 }
 
 /// A name that no tensor has yet.
