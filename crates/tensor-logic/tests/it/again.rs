@@ -152,7 +152,11 @@ fn overflows(
     let turns = ["sin(", "cos("].iter().any(|function| text.contains(function));
     let infinite = how.contains("NaN") || how.contains("inf") || turns;
     let jumps = ["step(", "sign(", "floor("].iter().any(|function| text.contains(function));
+    // A sum that cancels is 0 in one order and 1e-18 in the other, and a relation has a tuple only of the latter: of other numbers
+    // it does not cancel.
+    let cancels = || disagreement(program, given, storage, asked, |x| x * (1.0 + 1e-3 * (977.0 * x).sin()));
     (jumps && how.contains("Single"))
+        || cancels().is_none()
         || (infinite && disagreement(program, given, storage, asked, |x| brought_nearer(x, true)).is_none())
 }
 
