@@ -25,6 +25,9 @@ use sum::{Factor, factors};
 /// Tells a scope of which is asked where it has a value from the same one whose value is asked for: what both list differs.
 pub(crate) const ONLY_PRESENT: u64 = 1 << 62;
 
+/// So many values of an index are tried, one by one.
+const TRIED: usize = 1 << 24;
+
 /// A scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope<'p> {
@@ -370,7 +373,8 @@ impl Machine {
                     [own, others @ ..] if others.iter().all(|other| other == own) => *own,
                     _ => return all = None,
                 };
-                let (Some(domain), Some(range)) = (&place.domain, self.range(own)) else { return all = None };
+                let range = self.range(own).filter(|range| range.len() <= TRIED);
+                let (Some(domain), Some(range)) = (&place.domain, range) else { return all = None };
                 let inside = |(at, value)| {
                     let value = function.evaluate(&|_| Some(value), &|_| Some(at));
                     value.is_some_and(|value| domain.contains(value))
