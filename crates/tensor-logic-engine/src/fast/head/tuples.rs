@@ -239,16 +239,25 @@ impl Machine {
         {
             let dim = context.dim(index).unwrap_or(Dim::ROWS);
             let place = dims.iter().position(|other| *other == dim).unwrap_or(0);
-            let dictionary: Vec<Const> =
-                self.range(index).map(|range| range.values().collect()).unwrap_or_default();
             let position = |at: &u32| *at as usize / own[place] % shape[place].max(1);
             let column =
                 context.rows.as_ref().filter(|_| dim == Dim::ROWS).and_then(|rows| rows.column(index));
-            let codes = match column {
+            let codes: Vec<u32> = match column {
                 Some(column) => picks.iter().map(|at| column[position(at)]).collect(),
                 None => picks.iter().map(|at| position(at) as u32).collect(),
             };
-            return Ok(Codes { dictionary, codes });
+            let Some(range) = self.range(index) else { return Ok(Codes { dictionary: Vec::new(), codes }) };
+            if range.len() / 4 <= codes.len() + 256 {
+                return Ok(Codes { dictionary: range.values().collect(), codes });
+            }
+            // Of a large domain those that occur.
+            let mut used: Vec<u32> =
+                codes.iter().copied().filter(|at| (*at as usize) < range.len()).collect();
+            used.sort_unstable();
+            used.dedup();
+            let dictionary = used.iter().filter_map(|at| range.value(*at as usize)).collect();
+            let code = |at: &u32| used.binary_search(at).map_or(u32::MAX, |at| at as u32);
+            return Ok(Codes { dictionary, codes: codes.iter().map(code).collect() });
         }
         let (inner_dims, inner_shape, values) = self.function_values(function, context)?;
         let inner = strides(&inner_shape);
