@@ -102,6 +102,11 @@ struct Tree {
 const STEP_BYTES: u64 = 96;
 const PART_BYTES: u64 = 32;
 
+/// The bytes of a step with so many parts.
+fn step_bytes(parts: usize) -> u64 {
+    STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64))
+}
+
 impl<'p> Search<'p> {
     /// A search below a query, with the values of all that it needs.
     fn new(
@@ -161,13 +166,7 @@ impl<'p> Search<'p> {
 
     /// Takes the room of a step with so many parts, if there is as much.
     fn take(&mut self, parts: usize) {
-        let bytes = STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64));
-        self.room = self.room.and_then(|room| room.checked_sub(bytes));
-    }
-
-    /// How many steps of so many parts there is room for.
-    fn steps_in_room(&self, parts: usize) -> u64 {
-        self.room.unwrap_or(0) / STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64))
+        self.room = self.room.and_then(|room| room.checked_sub(step_bytes(parts)));
     }
 
     /// The line in the whole text.
@@ -217,7 +216,7 @@ impl<'p> Search<'p> {
         let line = self.line(equation.span);
         let mut found = Vec::new();
         let parts = literals.len() + equation.head.len();
-        let most = self.steps_in_room(parts);
+        let most = self.room.unwrap_or(0) / step_bytes(parts);
         let _ = self.machine.witnesses(scope, &mut || {
             if found.len() as u64 > most {
                 return ControlFlow::Break(());

@@ -79,7 +79,17 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
         }
     }
     constants.retain(|name, _| !others.contains(name.as_str()));
+    for constant in constants.values_mut() {
+        // Halves may come to a whole number.
+        constant.whole = constant.whole.or_else(|| whole(constant.value));
+    }
     constants
+}
+
+/// The whole number that a 64-bit float is, where floats are exact: below 2^53.
+fn whole(value: f64) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    (value.fract() == 0.0 && value.abs() < EXACT).then_some(value as i64)
 }
 
 /// The number of `NAME = number`, and the same as a whole number.

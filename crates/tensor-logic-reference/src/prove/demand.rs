@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::literals::{Literal, factors};
-use super::{Atom, Search, too_large};
+use super::{Atom, Search, step_bytes, too_large};
 use crate::bind::{Plan, Scope};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{
@@ -55,12 +55,17 @@ impl<'p> Search<'p> {
             return;
         }
         let rules = Rc::clone(known.rules.entry(id).or_insert_with(|| Rc::new(self.rules_of(id))));
-        let found: Vec<(&Rule<'p>, Vec<Possible>)> =
-            rules.iter().map(|rule| (rule, self.steps(rule, &tuple))).collect();
         let given = known.given.entry(id).or_insert_with(|| self.facts_of(id));
         let given = given.get(&tuple).copied();
-        let offs = found.iter().flat_map(|(_, steps)| steps).map(|(off, _)| *off);
-        let least = offs.chain(given.map(|(off, ..)| off)).fold(f64::INFINITY, f64::min);
+        let mut least = given.map_or(f64::INFINITY, |(off, ..)| off);
+        let mut room = self.room.unwrap_or(0);
+        let mut found: Vec<(&Rule<'p>, Vec<Possible>)> = Vec::new();
+        for rule in rules.iter() {
+            let bytes = step_bytes(rule.literals.len() + tuple.len());
+            let steps = self.steps(rule, &tuple, &mut least, room / bytes);
+            room = room.saturating_sub(bytes.saturating_mul(steps.len() as u64));
+            found.push((rule, steps));
+        }
         if let Some((off, line, kind)) = given
             && off <= least
         {
@@ -143,8 +148,9 @@ impl<'p> Search<'p> {
         (!matches!(self.program.index(index).range, Range::Computed)).then_some(index)
     }
 
-    /// The steps by a rule that prove a tuple.
-    fn steps(&self, rule: &Rule<'p>, tuple: &[Const]) -> Vec<Possible> {
+    /// The steps by a rule that prove a tuple, of those that are nearest to its value, which is `least` away; so many, and one
+    /// more if there are more.
+    fn steps(&self, rule: &Rule<'p>, tuple: &[Const], least: &mut f64, most: u64) -> Vec<Possible> {
         let machine = &self.machine;
         let mut bound: Vec<IndexId> = Vec::new();
         let fits = rule.equation.head.iter().zip(tuple).all(|(place, value)| match self.bound_by(place) {
@@ -159,9 +165,7 @@ impl<'p> Search<'p> {
             }
             None => !matches!(place, IndexFn::Const(constant) if constant != value),
         });
-        let parts = rule.literals.len() + tuple.len();
-        let most = self.steps_in_room(parts);
-        let mut found = Vec::new();
+        let mut found: Vec<Possible> = Vec::new();
         if fits {
             let _ = machine.follow(&rule.plan, &mut || {
                 if found.len() as u64 > most {
@@ -173,7 +177,13 @@ impl<'p> Search<'p> {
                 {
                     let premise = |literal: &Literal<'p>| self.premise(*literal, rule.line);
                     let off = self.off(rule.equation.tensor, tuple, machine.expr(&rule.term.body));
-                    found.push((off, rule.literals.iter().map(premise).collect()));
+                    if off < *least {
+                        found.clear();
+                        *least = off;
+                    }
+                    if off <= *least {
+                        found.push((off, rule.literals.iter().map(premise).collect()));
+                    }
                 }
                 ControlFlow::Continue(())
             });
