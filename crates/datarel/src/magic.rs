@@ -16,7 +16,7 @@
 //! from the bound constant, then the rules without recursion at its end. And what is negated, or
 //! would be summed within its own demand, is taken as a whole with all below it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::database::Database;
 use super::fixpoint::check;
@@ -84,9 +84,10 @@ pub fn magic(
                 copies.iter().filter(|(_, c)| c.demand.is_none()).map(|((of, _), c)| (c.relation, *of)),
             );
             let strata = strata(database.relations(), &out);
-            let has = |stratum: &Stratum, relation| stratum.relations.contains(&relation);
-            let asks = |s: &Stratum| copies.values().filter_map(|c| c.demand).any(|demand| has(s, demand));
-            let finds = |s: &Stratum| copies.values().any(|c| has(s, c.relation));
+            let demands: BTreeSet<RelationId> = copies.values().filter_map(|copy| copy.demand).collect();
+            let found: BTreeSet<RelationId> = copies.values().map(|copy| copy.relation).collect();
+            let asks = |stratum: &Stratum| stratum.relations.iter().any(|id| demands.contains(id));
+            let finds = |stratum: &Stratum| stratum.relations.iter().any(|id| found.contains(id));
             let demand = Demand {
                 complete,
                 bound: copies.values().any(|copy| copy.demand.is_some()),
@@ -108,22 +109,35 @@ pub fn magic(
 
 /// These relations and all that rules define them by.
 fn below(rules: &[Rule], mut relations: BTreeSet<RelationId>) -> BTreeSet<RelationId> {
-    let heads: BTreeSet<RelationId> = rules.iter().map(|rule| rule.head).collect();
-    let mut before = usize::MAX;
-    while before != relations.len() {
-        before = relations.len();
-        for rule in rules {
-            if !relations.contains(&rule.head) {
-                continue;
+    let by_head = by_head(rules);
+    let mut open: Vec<RelationId> = relations.iter().copied().collect();
+    while let Some(relation) = open.pop() {
+        for &at in by_head.get(&relation).into_iter().flatten() {
+            for id in needed(&rules[at]).filter(|id| by_head.contains_key(id)) {
+                if relations.insert(id) {
+                    open.push(id);
+                }
             }
-            let needed = rule.body.iter().filter_map(|literal| match literal {
-                Literal::Atom(atom) | Literal::Not(atom) => Some(atom.relation),
-                _ => None,
-            });
-            relations.extend(needed.filter(|id| heads.contains(id)));
         }
     }
     relations
+}
+
+/// The relations that a rule reads.
+fn needed(rule: &Rule) -> impl Iterator<Item = RelationId> {
+    rule.body.iter().filter_map(|literal| match literal {
+        Literal::Atom(atom) | Literal::Not(atom) => Some(atom.relation),
+        _ => None,
+    })
+}
+
+/// The rules of each relation, by their numbers.
+fn by_head(rules: &[Rule]) -> HashMap<RelationId, Vec<usize>> {
+    let mut found: HashMap<RelationId, Vec<usize>> = HashMap::new();
+    for (at, rule) in rules.iter().enumerate() {
+        found.entry(rule.head).or_default().push(at);
+    }
+    found
 }
 
 /// A copy of a relation for a pattern.
@@ -141,7 +155,7 @@ struct Magic<'a> {
     database: &'a mut Database,
     /// The program's rules, and those that are turned round, and what they define.
     rules: Vec<Rule>,
-    heads: BTreeSet<RelationId>,
+    heads: HashMap<RelationId, Vec<usize>>,
     copies: BTreeMap<(RelationId, Pattern), Copy>,
     open: Vec<(RelationId, Pattern)>,
     out: Vec<Rule>,
@@ -152,13 +166,18 @@ struct Magic<'a> {
 impl<'a> Magic<'a> {
     fn new(database: &'a mut Database, rules: &[Rule], whole: BTreeSet<RelationId>) -> Magic<'a> {
         let (copies, open, out) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let heads = rules.iter().map(|rule| rule.head).collect();
+        let heads = by_head(rules);
         Magic { database, rules: rules.to_vec(), heads, copies, open, out, whole }
     }
 
     /// Whether rules define a relation, and it is not taken as a whole.
     fn derived(&self, relation: RelationId) -> bool {
-        !self.whole.contains(&relation) && self.heads.contains(&relation)
+        !self.whole.contains(&relation) && self.heads.contains_key(&relation)
+    }
+
+    /// The rules that define a relation.
+    fn rules_of(&self, relation: RelationId) -> impl Iterator<Item = &Rule> {
+        self.heads.get(&relation).into_iter().flatten().map(|at| &self.rules[*at])
     }
 
     /// The copy of a relation, if it has one.
@@ -183,12 +202,12 @@ impl<'a> Magic<'a> {
 
     /// What is asked for without a bound place and with one too is asked for as a whole.
     fn widen(&mut self) {
-        for (relation, pattern) in self.copies.keys() {
-            if !pattern.contains(&true) && self.copies.keys().any(|(r, p)| r == relation && p.contains(&true))
-            {
-                self.whole.insert(*relation);
-            }
-        }
+        let asked = |bound: bool| -> BTreeSet<RelationId> {
+            let keys = self.copies.keys().filter(|(_, pattern)| pattern.contains(&true) == bound);
+            keys.map(|(relation, _)| *relation).collect()
+        };
+        let both: Vec<RelationId> = asked(true).intersection(&asked(false)).copied().collect();
+        self.whole.extend(both);
     }
 
     /// Makes the rules of a copy.
@@ -204,7 +223,7 @@ impl<'a> Magic<'a> {
         }
         let rules = match self.turned(relation, pattern) {
             Some(rules) => rules,
-            None => self.rules.iter().filter(|rule| rule.head == relation).cloned().collect(),
+            None => self.rules_of(relation).cloned().collect(),
         };
         for rule in rules {
             self.adorn(&rule, copy, pattern);
@@ -302,9 +321,9 @@ impl<'a> Magic<'a> {
             _ => return None,
         };
         let ring = self.database.relation(relation).ring();
-        let own: Vec<&Rule> = self.rules.iter().filter(|rule| rule.head == relation).collect();
+        let own = self.heads.get(&relation).into_iter().flatten().map(|at| &self.rules[*at]);
         let (recursive, plain): (Vec<&Rule>, Vec<&Rule>) =
-            own.into_iter().partition(|rule| rule.atoms().any(|atom| atom.relation == relation));
+            own.partition(|rule| rule.atoms().any(|atom| atom.relation == relation));
         if ring.combine != Combine::Exists || recursive.is_empty() || self.is_mutual(relation) {
             return None;
         }
@@ -344,15 +363,27 @@ impl<'a> Magic<'a> {
         let last = Term::variable(2);
         let body = [Atom::new(walk, [start, last]).into(), Atom::new(end, ordered(last, free)).into()];
         let answer = Rule::new(relation, ordered(start, free), body);
-        self.heads.extend([walk, end]);
+        for (at, rule) in (self.rules.len()..).zip(&rules) {
+            self.heads.entry(rule.head).or_default().push(at);
+        }
         self.rules.extend(rules);
         Some(vec![answer])
     }
 
     /// Whether a relation is defined through others that it defines.
     fn is_mutual(&self, relation: RelationId) -> bool {
-        let strata = strata(self.database.relations(), &self.rules);
-        strata.iter().any(|stratum| stratum.relations.contains(&relation) && stratum.relations.len() > 1)
+        let (mut met, mut open) = (BTreeSet::from([relation]), vec![relation]);
+        while let Some(reader) = open.pop() {
+            for read in self.rules_of(reader).flat_map(needed) {
+                if read == relation && reader != relation {
+                    return true;
+                }
+                if met.insert(read) {
+                    open.push(read);
+                }
+            }
+        }
+        false
     }
 }
 

@@ -215,7 +215,12 @@ fn random_programs_mean_the_same_to_both_engines() {
         let lines = common::generator::program(&mut stream);
         let text = lines.join("\n");
         match analysed(&text) {
-            Ok(_) => legal += 1,
+            Ok(_) => {
+                legal += 1;
+                if show {
+                    println!("{seed}\n{text}\n");
+                }
+            }
             Err(reports) if show => {
                 println!("{seed}: {}: {}\n{text}\n", reports[0].code.name(), reports[0].message)
             }

@@ -152,8 +152,13 @@ impl Machine {
             return None;
         }
         let first = self.described(equation, (index, from))?;
-        let second = self.described(equation, (index, from + 1))?;
         let last = self.described(equation, (index, to))?;
+        // Of two steps the second is the last.
+        let between = match to - from > 1 {
+            true => Some(self.described(equation, (index, from + 1))?),
+            false => None,
+        };
+        let second = between.as_ref().unwrap_or(&last);
         let steps = (to - from) as isize;
         // How far one step moves a place.
         let move_of = |a: usize, b: usize, c: usize| {
@@ -170,13 +175,14 @@ impl Machine {
             return None;
         }
         let mut operations = Vec::new();
-        for ((a, b), c) in first.operations.into_iter().zip(second.operations).zip(last.operations) {
+        for ((a, b), c) in first.operations.into_iter().zip(&second.operations).zip(&last.operations) {
+            let written = format!("{:?}", a.operation);
             let same = |other: &Moved<Recorded>| {
-                format!("{:?}", a.operation) == format!("{:?}", other.operation)
+                written == format!("{:?}", other.operation)
                     && a.sources.len() == other.sources.len()
                     && a.sources.iter().zip(&other.sources).all(|(a, b)| a.is(b))
             };
-            if !same(&b) || !same(&c) {
+            if !same(c) || (between.is_some() && !same(b)) {
                 return None;
             }
             let places = a.begins.iter().zip(&b.begins).zip(&c.begins);
@@ -185,13 +191,13 @@ impl Machine {
             operations.push(Moved { begins: begins?, ..a });
         }
         let mut slices = Vec::new();
-        for ((a, b), c) in first.slices.into_iter().zip(second.slices).zip(last.slices) {
+        for ((a, b), c) in first.slices.into_iter().zip(&second.slices).zip(&last.slices) {
             let alike = |other: &(Input, Places, bool)| {
                 a.0.is(&other.0)
                     && a.2 == other.2
                     && (&a.1.shape, &a.1.steps) == (&other.1.shape, &other.1.steps)
             };
-            if !alike(&b) || !alike(&c) {
+            if !alike(b) || !alike(c) {
                 return None;
             }
             let step = move_of(a.1.offset, b.1.offset, c.1.offset)?;
