@@ -308,11 +308,8 @@ impl Session {
         let free = vec![None; program.tensor(goal).places.len()];
         let relation = self.compiler.relations.get(&goal).copied().unwrap_or(RelationId(0));
         let demand = magic(&mut self.compiler.database, rules, relation, &free)?;
-        for (copy, original) in &demand.copies {
-            if let Some(tensor) = self.compiler.tensors().get(original) {
-                tensors.insert(*copy, *tensor);
-            }
-        }
+        let known = self.compiler.tensors();
+        tensors.extend(demand.copies.iter().filter_map(|(copy, of)| Some((*copy, *known.get(of)?))));
         Ok(demand)
     }
 

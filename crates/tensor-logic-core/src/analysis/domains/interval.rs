@@ -35,19 +35,20 @@ pub(super) fn values(program: &Program, function: &IndexFn) -> Values {
 /// smaller than -1, which the bounds of its parts do not say. Of functions of very many bindings it is what the parts say.
 pub(super) fn hull(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
     let count = |id| range(program, id).and_then(|domain| i64::try_from(domain.len()).ok());
-    let bounds = bounds_where_defined(function, &|id| range(program, id).and_then(extent), &count)?;
+    // Not where a part leaves 64 bits for some binding, for which the function has no value.
+    let bounds = bounds_where_defined(function, &|id| range(program, id).and_then(extent), &count);
     let mut indices: Vec<IndexId> = Vec::new();
     let mut repeated = false;
     function.visit(&mut |id| match indices.contains(&id) {
         true => repeated = true,
         false => indices.push(id),
     });
-    if bounds.0 > bounds.1 || (!repeated && attained(program, function)) {
-        return Some(bounds);
+    if bounds.is_some_and(|(from, to)| from > to || (!repeated && attained(program, function))) {
+        return bounds;
     }
     let domains: Vec<&Domain> = indices.iter().map(|id| range(program, *id)).collect::<Option<_>>()?;
     let bindings = domains.iter().try_fold(1_usize, |all, domain| all.checked_mul(domain.len()));
-    let Some(bindings) = bindings.filter(|bindings| *bindings <= TRIED) else { return Some(bounds) };
+    let Some(bindings) = bindings.filter(|bindings| *bindings <= TRIED) else { return bounds };
     let mut positions = vec![0; domains.len()];
     let mut found: Option<(i64, i64)> = None;
     for _ in 0..bindings {
