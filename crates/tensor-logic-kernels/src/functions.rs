@@ -1,7 +1,7 @@
 //! Elementwise functions, written so that a loop over them is vectorised.
 //!
 //! In numbers of 32 bits their relative error is below 1e-6, where the general way, by 64 bits, rounds once; in numbers of
-//! 64 bits (`doubles`) they are within 2 units in the last place. What has no such form here goes the general way.
+//! 64 bits (`doubles`) they are within 2 units in the last place, `gelu` and `softplus` within 4. What has no such form here goes the general way.
 
 use training::kernels::{Kernel, exp, gelu, tanh, vectorised};
 
@@ -98,6 +98,15 @@ pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bo
         Function::Sqrt => vectorised(Map { values, to, f: f32::sqrt }),
         Function::Floor => vectorised(Map { values, to, f: f32::floor }),
         Function::Softplus => vectorised(Map { values, to, f: softplus }),
+        // By 64 bits: their rounding is that of the result.
+        Function::Sin => {
+            vectorised(Map { values, to, f: |x| doubles::sine(f64::from(x)) as f32 });
+            doubles::beyond(function, values, to, |x| x as f32);
+        }
+        Function::Cos => {
+            vectorised(Map { values, to, f: |x| doubles::cosine(f64::from(x)) as f32 });
+            doubles::beyond(function, values, to, |x| x as f32);
+        }
         Function::Exp => {
             vectorised(Map { values, to, f: exp });
             // Number by number: what stands beside them, which is a matter of threads, decides no bit of the others.
@@ -124,7 +133,10 @@ impl<T: Copy, F: Fn(T) -> T> Kernel for Map<'_, T, F> {
 
     #[inline(always)]
     fn run(self) {
-        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| *slot = (self.f)(*value));
+        // Not by `for_each`: with a large function it stays one of its own, which knows of no vectors.
+        for (slot, value) in self.to.iter_mut().zip(self.values) {
+            *slot = (self.f)(*value);
+        }
     }
 }
 
@@ -143,6 +155,8 @@ mod tests {
             Function::Exp,
             Function::Floor,
             Function::Softplus,
+            Function::Sin,
+            Function::Cos,
         ];
         for function in functions {
             for at in -12_000..=12_000 {
@@ -180,7 +194,7 @@ mod tests {
                 assert!(same, "{function:?}({x}): {} and {wanted}", found[0]);
             }
         }
-        assert!(!singles(&Function::Sin, &[1.0], &mut [0.0]));
+        assert!(!singles(&Function::Step, &[1.0], &mut [0.0]));
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub fn explicit(program: &Program, text: &str, equation: &Equation) -> String {
     let written: String = written.chars().filter(|letter| !letter.is_whitespace()).collect();
     let sign = match written.as_str() {
         ":-" | "←" | "<-" => "<-",
-        "" => sign(program, equation),
-        other => other,
+        other if other.ends_with('=') => other,
+        // What a type or a weight stands for has no sign in the text.
+        _ => sign(program, equation),
     };
     let parts = parts_of(program, equation);
     let own_name = |id: TensorId| tensor_name(program, id);

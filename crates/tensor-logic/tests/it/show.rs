@@ -422,3 +422,19 @@ fn random_programs_mean_the_same_when_printed_whole() {
     wrong.truncate(4);
     assert!(wrong.is_empty(), "{count} wrong\n{}", wrong.join("\n\n"));
 }
+
+/// The equation that a type stands for (`P(x, y) : addmult`) has no sign in the text, and gets one.
+#[test]
+fn equations_of_declarations_have_signs() {
+    let text = "0.5 :: E(1, 2); 0.25 :: E(2, 3)\nP(x, y) : addmult\nP(x, z) <- E(x, y), E(y, z)\nP(x, y) <- E(x, y)\nP(1, 3)?\n";
+    let program = analysed(text).unwrap();
+    let said: Vec<String> =
+        program.equations.iter().map(|equation| show::explicit(&program, text, equation)).collect();
+    let capped: Vec<&String> = said.iter().filter(|said| said.contains("min(1, ")).collect();
+    assert_eq!(capped.len(), 1, "{said:?}");
+    let sides: Vec<&str> = capped[0].split(" = ").collect();
+    assert!(
+        sides.len() == 2 && sides[0].starts_with("P(") && sides[1].starts_with("min(1, P_sum("),
+        "{said:?}"
+    );
+}
