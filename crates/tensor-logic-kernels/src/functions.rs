@@ -100,11 +100,11 @@ pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bo
         Function::Softplus => vectorised(Map { values, to, f: softplus }),
         // By 64 bits: their rounding is that of the result.
         Function::Sin => {
-            vectorised(Map { values, to, f: |x| doubles::sine(f64::from(x)) as f32 });
+            Apart { values, to: &mut *to, f: |x| doubles::sine(f64::from(x)) as f32 }.run();
             doubles::beyond(function, values, to, |x| x as f32);
         }
         Function::Cos => {
-            vectorised(Map { values, to, f: |x| doubles::cosine(f64::from(x)) as f32 });
+            Apart { values, to: &mut *to, f: |x| doubles::cosine(f64::from(x)) as f32 }.run();
             doubles::beyond(function, values, to, |x| x as f32);
         }
         Function::Exp => {
@@ -133,10 +133,24 @@ impl<T: Copy, F: Fn(T) -> T> Kernel for Map<'_, T, F> {
 
     #[inline(always)]
     fn run(self) {
-        // Not by `for_each`: with a large function it stays one of its own, which knows of no vectors.
+        // Not by `for_each`: with a large function it may stay one of its own, which knows of no wide vectors.
         for (slot, value) in self.to.iter_mut().zip(self.values) {
             *slot = (self.f)(*value);
         }
+    }
+}
+
+/// A function of every number, in a loop that the compiler leaves in a function of its own: some go by vectors of two numbers
+/// there, and by none in a loop that may use wider ones (measured).
+pub(super) struct Apart<'a, T, F> {
+    pub(super) values: &'a [T],
+    pub(super) to: &'a mut [T],
+    pub(super) f: F,
+}
+
+impl<T: Copy, F: Fn(T) -> T> Apart<'_, T, F> {
+    pub(super) fn run(self) {
+        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| *slot = (self.f)(*value));
     }
 }
 

@@ -78,11 +78,11 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
             }
         }
     }
-    constants.retain(|name, _| !others.contains(name.as_str()));
-    for constant in constants.values_mut() {
+    constants.retain(|name, constant| {
         // Halves may come to a whole number.
         constant.whole = constant.whole.or_else(|| whole(constant.value));
-    }
+        !others.contains(name.as_str())
+    });
     constants
 }
 

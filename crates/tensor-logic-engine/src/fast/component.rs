@@ -36,9 +36,22 @@ impl Machine {
     pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
         self.stop.check(self.head)?;
         let since = self.now();
+        if !component.equations.is_empty() {
+            self.starts = self.starts_of(component, parameters);
+        }
         let executor = self.evaluated(component, parameters)?;
         self.note_component(component, executor, since);
         Ok(())
+    }
+
+    /// What its parameters are, where it has some: steps and rounds begin with them.
+    fn starts_of(&self, component: &Component, parameters: &Parameters) -> BTreeMap<TensorId, Arc<Vec<f64>>> {
+        let own = component.tensors.iter().filter(|id| self.program.tensor(**id).role == Role::Parameter);
+        let value = |id: &TensorId| match parameters.get(id) {
+            Some(values) => Arc::clone(values),
+            None => crate::start::start_values(&self.program, *id),
+        };
+        own.map(|id| (*id, value(id))).collect()
     }
 
     /// Evaluates a component, and says how.
@@ -154,7 +167,9 @@ impl Machine {
             }
             values => values.cloned(),
         };
-        if let Some(values) = &parameter
+        // What equations add to it stands in an array of its own.
+        if component.equations.is_empty()
+            && let Some(values) = &parameter
             && let Some(stored) = self.shared(id, values)
         {
             return Ok(stored);

@@ -4,7 +4,7 @@
 
 use training::kernels::vectorised;
 
-use super::Map;
+use super::{Apart, Map};
 use tensor_logic_core::function::Function;
 
 /// A polynomial by Horner's rule, the highest coefficient first. Written out: a loop of so many turns inside a loop over numbers
@@ -234,11 +234,10 @@ fn wave(x: f64, quarters: u64) -> f64 {
     f64::from_bits(value.to_bits() ^ ((turned & 2) << 62))
 }
 
-/// The sine, for |x| ≤ [`TURNS`].
+/// The sine, for 0 < |x| ≤ [`TURNS`].
 #[inline(always)]
 pub(super) fn sine(x: f64) -> f64 {
-    // 0 keeps its sign.
-    if x == 0.0 { x } else { wave(x, 0) }
+    wave(x, 0)
 }
 
 /// The cosine, for |x| ≤ [`TURNS`].
@@ -247,7 +246,7 @@ pub(super) fn cosine(x: f64) -> f64 {
     wave(x, 1)
 }
 
-/// Writes what a function of turns is of a number that is beyond [`TURNS`], or none.
+/// Writes what a function of turns is of a number that is beyond [`TURNS`], or 0, which keeps its sign, or none.
 pub(super) fn beyond<T: Copy + Into<f64>>(
     function: &Function,
     values: &[T],
@@ -256,7 +255,7 @@ pub(super) fn beyond<T: Copy + Into<f64>>(
 ) {
     for (slot, x) in to.iter_mut().zip(values) {
         let x: f64 = (*x).into();
-        if !(x.abs() <= TURNS) {
+        if !(0.0 < x.abs() && x.abs() <= TURNS) {
             *slot = narrow(function.value(&[x]));
         }
     }
@@ -272,14 +271,14 @@ pub(in super::super) fn doubles(function: &Function, values: &[f64], to: &mut [f
         Function::Log => vectorised(Map { values, to, f: log }),
         Function::Sqrt => vectorised(Map { values, to, f: f64::sqrt }),
         Function::Floor => vectorised(Map { values, to, f: f64::floor }),
-        Function::Gelu => vectorised(Map { values, to, f: gelu }),
+        Function::Gelu => Apart { values, to, f: gelu }.run(),
         Function::Softplus => vectorised(Map { values, to, f: softplus }),
         Function::Sin => {
-            vectorised(Map { values, to, f: sine });
+            Apart { values, to: &mut *to, f: sine }.run();
             beyond(function, values, to, |x| x);
         }
         Function::Cos => {
-            vectorised(Map { values, to, f: cosine });
+            Apart { values, to: &mut *to, f: cosine }.run();
             beyond(function, values, to, |x| x);
         }
         _ => return false,

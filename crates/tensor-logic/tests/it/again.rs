@@ -38,8 +38,8 @@ fn open(mut program: Program) -> (Program, Vec<(u32, Vec<f64>)>) {
             tensor.places.iter().map(|place| place.domain.as_ref().map(|domain| domain.len())).collect();
         let [Given::Array { fixed, shape, values, .. }] = tensor.given.as_slice() else { continue };
         let whole = fixed.iter().all(Option::is_none) && sizes.as_ref() == Some(shape);
-        let computed = program.equations.iter().any(|equation| equation.tensor.0 == id);
-        if whole && !computed && (tensor.style, tensor.combine) == (Style::Square, Combine::Sum) {
+        // Also where equations add to it.
+        if whole && (tensor.style, tensor.combine) == (Style::Square, Combine::Sum) {
             given.push((id, values.to_vec()));
             tensor.role = Role::Parameter;
             tensor.given.clear();

@@ -48,10 +48,12 @@ fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
 /// Each would take minutes.
 #[test]
 fn long_operations_end_when_they_are_asked_to() {
+    let waves = "sin(cos(".repeat(80) + "U[i] U[j]" + &"))".repeat(80);
+    let elementwise = format!("i, j : 4000\nU[i] = i\nV[i, j] = {waves}\nV?");
     let programs = [
         // A fold, elementwise work, products of many matrices, a closure, a table that is filled element by element.
         "i, j, k : 1000\nU[i] = i\nS = sum[i, j, k](sin(U[i] U[j] U[k]))\nS?",
-        "i, j : 4000\nU[i] = i\nV[i, j] = sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(U[i] U[j]))))))))))))))\nV?",
+        &elementwise,
         "i, j, k : 600\nb : 60\nU[i] = i\nW[b] = b\nA[b, i, j] = U[i] W[b] + U[j]\nC[b, i, k] = A[b, i, j] A[b, j, k]\n\
          D[b, i, k] = C[b, i, j] C[b, j, k]\nE[b, i, k] = D[b, i, j] C[b, j, k]\nF[b, i, k] = E[b, i, j] D[b, j, k]\n\
          G[b, i, k] = F[b, i, j] E[b, j, k]\nH[b, i, k] = G[b, i, j] F[b, j, k]\nM max= H[b, i, k]\nM?",

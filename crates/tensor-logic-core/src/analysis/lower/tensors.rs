@@ -31,8 +31,13 @@ impl<'a> Context<'a> {
         let asked = self.options.semiring.as_ref().filter(|asked| asked.below.contains(name));
         let semiring = asked.filter(|_| info.style == Style::Round && by_rules(info)).map(|asked| asked.kind);
         let kind = semiring.unwrap_or(info.kind);
-        // A redefinition says the whole value anew, whatever the first version combined by.
-        let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };
+        // A redefinition says the whole value anew, whatever the first version combined by: by a sum, of which a Boolean
+        // relation says whether it is above 0.
+        let combine = match (version, kind, info.style) {
+            (0, ..) => semiring.map_or(info.combine, combine_of),
+            (_, Kind::Bool, Style::Round) => Combine::Exists,
+            _ => Combine::Sum,
+        };
         let place = Place { domain: None, limit: None, star: false };
         let role = if version > 0 { Role::Computed } else { role(info) };
         let undeclared_start = role == Role::Parameter && info.parameter.is_none();

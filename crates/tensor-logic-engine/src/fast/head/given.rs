@@ -17,6 +17,8 @@ impl Machine {
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(id);
         let domains = program.tensor(id).domains();
+        let start = self.starts.get(&id).cloned();
+        let parameter = parameter.or_else(|| start.as_deref().map(Vec::as_slice));
         if (tensor.style == Style::Round || self.is_listed(id))
             && let Some(relation) = Relation::as_given(&program, id)
         {

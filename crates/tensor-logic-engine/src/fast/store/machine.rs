@@ -202,6 +202,8 @@ pub(crate) struct Machine {
     pub(crate) tensors: Vec<Option<(Stored, u64)>>,
     /// Which of them stands where in memory, and whether all its elements do; or stood, before it was stored anew.
     addresses: HashMap<(usize, bool), TensorId>,
+    /// What parameters of the component at hand are to which its equations add something.
+    pub(crate) starts: BTreeMap<TensorId, Arc<Vec<f64>>>,
     /// What each index ranges over at the moment, with a stamp.
     ranges: Vec<Option<(Domain, u64)>>,
     /// Components that are done level by level, by their first tensor.
@@ -316,6 +318,7 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             records: super::records::Records::default(),
+            starts: BTreeMap::new(),
             slots,
             watched: RefCell::new(None),
             ranged: 0,

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::linear::linear;
-use crate::program::{Combine, Component, Equation, Program, Range, Style, TensorId};
+use crate::program::{Combine, Component, Equation, Program, Range, Role, Style, TensorId};
 use crate::value::Domain;
 
 /// Relations, and what their places range over at most.
@@ -52,7 +52,7 @@ pub(super) fn bounds(own: &[TensorId], program: &Program, component: &Component)
             square = square.saturating_add(tensor.all_sizes().fold(1, usize::saturating_mul));
             continue;
         }
-        if !tensor.given.is_empty() {
+        if !tensor.given.is_empty() || tensor.role == Role::Parameter {
             return None;
         }
         let places = (0..tensor.places.len()).map(|place| bounds_of(program, component, *id, place));
