@@ -157,8 +157,8 @@ fn gelu(x: f64) -> f64 {
     let a = if a > 50.0 { 50.0 } else { a };
     let z = a * std::f64::consts::FRAC_1_SQRT_2;
     let t = (z - 4.0) / (z + 4.0);
-    let p = horner!(t;
-        -7.436_866_022_080_466e-10,
+    let mut p = -7.436_866_022_080_466e-10;
+    for c in [
         -1.061_601_982_025_120_1e-8,
         -8.163_001_746_209_258e-9,
         1.070_414_511_744_871_9e-7,
@@ -180,7 +180,10 @@ fn gelu(x: f64) -> f64 {
         6.809_705_425_475_879e-2,
         1.537_965_210_261_094_5e-2,
         -1.396_211_168_405_631_4e-1,
-        1.232_995_118_625_552_6);
+        1.232_995_118_625_552_6,
+    ] {
+        p = p * t + c;
+    }
     // Its first 26 bits have an exact square: the rounding of x² would cost the exponential its last digits.
     let high = f64::from_bits(a.to_bits() & !0x07ff_ffff);
     let rest = -0.5 * (a - high) * (a + high);
