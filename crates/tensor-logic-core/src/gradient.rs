@@ -31,6 +31,7 @@ mod combine;
 mod derivative;
 mod expression;
 mod forms;
+mod parted;
 mod products;
 mod proofs;
 mod text;
@@ -69,6 +70,11 @@ pub fn guarded_adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> A
 
 fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> Adjoint {
     let (first_equation, first_tensor) = (program.equations.len(), program.tensors.len());
+    if let Some((mut parted, places)) = parted::parted(program, wrt) {
+        settle(&mut parted);
+        let goal = places.get(&goal).copied().unwrap_or(goal);
+        return Adjoint { first_equation, first_tensor, ..build(&parted, goal, wrt, guarded) };
+    }
     let needed = program.needs(&[goal]);
     let active = active(program, goal, &needed, wrt);
     let mut builder = Builder {

@@ -354,3 +354,21 @@ fn sized(text: &str, [units, steps, strings]: [usize; 3]) -> String {
     }
     sized + "Loss?\n"
 }
+
+/// A parameter that equations join with other numbers in another way than by a sum: it is one contribution among them.
+#[test]
+fn parameters_among_other_contributions() {
+    for text in [
+        "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ 0.5\nR[i] avg= A[i, j]\nLoss = tanh(R[i])^2",
+        "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ 0.25\nR[i] max= A[i, j]\nLoss = R[i] R[i]",
+        "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ -0.25\nR[i] min= A[i, j]\nLoss = R[i] R[i]",
+        "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ 1.5\nR[i] *= A[i, j]\nLoss = R[i] R[i] + R[0]",
+        "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ 1.5\nR[i] = A[i, j]\nS[i] ~ 2\nS[i] avg= R[i]\nS[i] avg= A[i, 0]\nLoss = R[i] S[i]",
+        "t : 4\nX[t] ~ 0.5\nX[t+1] = tanh(2 X[t])\nLoss = X[3]^2",
+        "t : 4\nX[t] ~ 0.5\nX[t+1] avg= tanh(2 X[t])\nLoss = X[3]^2",
+        "i : 3\nLoss ~ 1\nLoss = W[i]^2\nW[i] ~ normal(0, 1)",
+        "i : 3\nLoss ~ 1\nLoss avg= W[i]^2\nW[i] ~ normal(0, 1)",
+    ] {
+        check(text);
+    }
+}
