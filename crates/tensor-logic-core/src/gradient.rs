@@ -70,7 +70,7 @@ pub fn guarded_adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> A
 
 fn build(program: &Program, goal: TensorId, wrt: &[TensorId], guarded: bool) -> Adjoint {
     let (first_equation, first_tensor) = (program.equations.len(), program.tensors.len());
-    if let Some((mut parted, places)) = parted::parted(program, wrt) {
+    if let Some((mut parted, places)) = parted::parted(program) {
         settle(&mut parted);
         let goal = places.get(&goal).copied().unwrap_or(goal);
         return Adjoint { first_equation, first_tensor, ..build(&parted, goal, wrt, guarded) };

@@ -10,15 +10,15 @@ use crate::program::{
     Style, Tensor, TensorId, Term, When,
 };
 
-/// The program where these parameters are contributions, and what stands in their place; nothing where there are none.
-pub(super) fn parted(program: &Program, wrt: &[TensorId]) -> Option<(Program, BTreeMap<TensorId, TensorId>)> {
-    let joins = |id: &&TensorId| {
-        let tensor = program.tensor(**id);
+/// The program where such parameters are contributions, and what stands in their place; nothing where there are none.
+pub(super) fn parted(program: &Program) -> Option<(Program, BTreeMap<TensorId, TensorId>)> {
+    let joins = |id: &TensorId| {
+        let tensor = program.tensor(*id);
         tensor.role == Role::Parameter
             && matches!(tensor.combine, Combine::Avg | Combine::Max | Combine::Min | Combine::Times)
-            && program.equations.iter().any(|equation| equation.tensor == **id)
+            && program.equations.iter().any(|equation| equation.tensor == *id)
     };
-    let own: Vec<TensorId> = wrt.iter().filter(joins).copied().collect();
+    let own: Vec<TensorId> = (0..program.tensors.len() as u32).map(TensorId).filter(joins).collect();
     if own.is_empty() {
         return None;
     }

@@ -372,3 +372,23 @@ fn parameters_among_other_contributions() {
         check(&format!("{text}\nLoss?"));
     }
 }
+
+/// Who asks for other gradients only has that parameter counted too.
+#[test]
+fn parameters_count_beside_other_contributions() {
+    let text = "i, j : 3\nA[i, j] ~ normal(0, 1)\nR[i] ~ 0.5\nR[i] avg= A[i, j]\nM[i] ~ 0.2\nM[i] max= A[i, j]\n\
+                T[i] ~ 0.5\nT[i] *= A[i, j]\nLoss = tanh(R[i])^2 + M[i]^2 + T[i]\nLoss?";
+    let (program, goal) = program(text);
+    let by = (0u32..).map(TensorId).find(|id| program.name(*id) == "A").unwrap();
+    let parameters = all_start_values(&program);
+    let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+    let (_, dual) = Reference::default().gradient(&request, goal, &[by]).unwrap();
+    let adjoint = adjoint(&program, goal, &[by]);
+    let request = Request { program: &adjoint.program, parameters: &parameters, budget: BUDGET };
+    let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
+    let found = Auto::new(Box::<Fast>::default()).values(&request, &goals).unwrap();
+    assert!(dual[0].iter().all(|wanted| *wanted != 0.0) && found[0].doubles().len() == dual[0].len());
+    for (found, wanted) in found[0].doubles().iter().zip(&dual[0]) {
+        assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{found}, dual numbers {wanted}");
+    }
+}
