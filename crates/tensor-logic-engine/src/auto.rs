@@ -133,31 +133,49 @@ impl Auto {
         });
         self.prepared.truncate(others.count());
         self.prepared.push_front(prepared);
-        let needed = program.needs(goals);
-        for component in &program.components {
-            for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                if !for_rules(program, component, *id) || !self.prepared[0].seen.insert(*id) {
-                    continue;
-                }
-                let found = self.by_rules(request, *id, datalog::given).and_then(|found| match found {
-                    None => self.over_blocks(request, component, *id),
-                    found => Ok(found),
-                });
-                if found.is_err() {
-                    // It may be asked for again.
-                    self.prepared[0].seen.remove(id);
-                }
-                let found = found?;
-                if let Some((value, counts)) = found {
-                    let prepared = &mut self.prepared[0];
-                    prepared.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
-                    prepared.counts.extend(counts);
-                    prepared.values.insert(*id, value);
-                    prepared.program = None;
-                }
+        // Readers before what they read: what rules make of it may ask for a part only.
+        let mut wanted: BTreeSet<TensorId> = goals.iter().copied().collect();
+        for component in program.components.iter().rev() {
+            let asked: Vec<TensorId> =
+                component.tensors.iter().filter(|id| wanted.contains(id)).copied().collect();
+            if asked.is_empty() || self.are_derived(request, component, &asked)? {
+                continue;
             }
+            // Then the others of it are evaluated too, and all below.
+            self.are_derived(request, component, &component.tensors)?;
+            wanted.extend(below(program, component));
         }
         Ok(self.ready(program))
+    }
+
+    /// Derives these tensors of a component as far as they are made by rules; says whether all are.
+    fn are_derived(
+        &mut self,
+        request: &Request<'_>,
+        component: &Component,
+        tensors: &[TensorId],
+    ) -> Result<bool> {
+        for id in tensors {
+            if !for_rules(request.program, component, *id) || !self.prepared[0].seen.insert(*id) {
+                continue;
+            }
+            let found = self.by_rules(request, *id, datalog::given).and_then(|found| match found {
+                None => self.over_blocks(request, component, *id),
+                found => Ok(found),
+            });
+            if found.is_err() {
+                // It may be asked for again.
+                self.prepared[0].seen.remove(id);
+            }
+            if let Some((value, counts)) = found? {
+                let prepared = &mut self.prepared[0];
+                prepared.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
+                prepared.counts.extend(counts);
+                prepared.values.insert(*id, value);
+                prepared.program = None;
+            }
+        }
+        Ok(tensors.iter().all(|id| self.prepared[0].values.contains_key(id)))
     }
 
     /// The program at hand with what was derived for it.
@@ -202,6 +220,17 @@ pub(crate) fn for_rules(program: &Program, component: &Component, id: TensorId) 
         (_, Class::Plain) => datalog::joined(program, id),
         (style, class) => style == Style::Round || matches!(class, Class::Closure),
     }
+}
+
+/// What the equations of a component read.
+pub(crate) fn below(program: &Program, component: &Component) -> BTreeSet<TensorId> {
+    let mut found = BTreeSet::new();
+    for at in &component.equations {
+        program.equation(*at).visit_reads(&mut |read, _| {
+            found.insert(read.tensor);
+        });
+    }
+    found
 }
 
 /// The relations that a component of rules reads and that are evaluated before, if it is one of rules over such.

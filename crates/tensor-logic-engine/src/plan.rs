@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::auto::{evaluated_before, for_rules, with_data};
+use crate::auto::{below, evaluated_before, for_rules, with_data};
 use crate::datalog::Session;
 use crate::engine::Budget;
 use crate::error::Result;
 use crate::fast::Fast;
 use crate::gradient::adjoint;
 use crate::profile::Profile;
-use crate::program::{Action, Given, Kind, Program, Role, TensorId};
+use crate::program::{Action, Component, Given, Kind, Program, Role, TensorId};
 use crate::weighted;
 
 /// How a program would be evaluated for its queries and writes, or, if it has none, for all that it computes; `fast`
@@ -78,32 +78,17 @@ impl Planner<'_> {
         if open.is_empty() {
             return Ok(());
         }
-        let needed = program.needs(&open);
         let mut derived: BTreeMap<TensorId, Vec<Given>> = BTreeMap::new();
         let mut tried = BTreeSet::new();
-        for component in &program.components {
-            for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                if !for_rules(program, component, *id) || !tried.insert(*id) {
-                    continue;
-                }
-                let mut found = Session::default().planned(program, *id)?;
-                let mut valued = false;
-                if found.is_none()
-                    && let Some(inputs) = evaluated_before(program, component)
-                {
-                    self.goals(program, &inputs)?;
-                    let nothing = inputs.iter().map(|id| (*id, Vec::new()));
-                    // Where values may be below 0, they decide whether rules are enough.
-                    valued = inputs.iter().any(|id| program.tensor(*id).kind != Kind::Bool);
-                    found = Session::default().planned(&with_data(program, nothing.collect()), *id)?;
-                }
-                if let Some((profile, sure)) = found {
-                    self.profile.append(profile);
-                    if sure && !valued {
-                        derived.insert(*id, Vec::new());
-                    }
-                }
+        let mut wanted: BTreeSet<TensorId> = open.iter().copied().collect();
+        for component in program.components.iter().rev() {
+            let asked: Vec<TensorId> =
+                component.tensors.iter().filter(|id| wanted.contains(id)).copied().collect();
+            if asked.is_empty() || self.are_derived(program, component, &asked, (&mut tried, &mut derived))? {
+                continue;
             }
+            self.are_derived(program, component, &component.tensors, (&mut tried, &mut derived))?;
+            wanted.extend(below(program, component));
         }
         let seen = derived.keys().copied().collect();
         let fed;
@@ -115,5 +100,38 @@ impl Planner<'_> {
         };
         self.profile.append(self.fast.planned(fed, &open, &seen, self.budget));
         Ok(())
+    }
+
+    /// Plans these tensors of a component as far as they are made by rules; says whether all surely are.
+    fn are_derived(
+        &mut self,
+        program: &Program,
+        component: &Component,
+        tensors: &[TensorId],
+        (tried, derived): (&mut BTreeSet<TensorId>, &mut BTreeMap<TensorId, Vec<Given>>),
+    ) -> Result<bool> {
+        for id in tensors {
+            if !for_rules(program, component, *id) || !tried.insert(*id) {
+                continue;
+            }
+            let mut found = Session::default().planned(program, *id)?;
+            let mut valued = false;
+            if found.is_none()
+                && let Some(inputs) = evaluated_before(program, component)
+            {
+                self.goals(program, &inputs)?;
+                let nothing = inputs.iter().map(|id| (*id, Vec::new()));
+                // Where values may be below 0, they decide whether rules are enough.
+                valued = inputs.iter().any(|id| program.tensor(*id).kind != Kind::Bool);
+                found = Session::default().planned(&with_data(program, nothing.collect()), *id)?;
+            }
+            if let Some((profile, sure)) = found {
+                self.profile.append(profile);
+                if sure && !valued {
+                    derived.insert(*id, Vec::new());
+                }
+            }
+        }
+        Ok(tensors.iter().all(|id| derived.contains_key(id)))
     }
 }
