@@ -10,6 +10,7 @@ use crate::program::{
     When,
 };
 use crate::value::Const;
+use crate::walk::guard_indices;
 
 /// Where an expression stands, as far as N9 cares.
 #[derive(Debug, Clone, Copy)]
@@ -174,7 +175,14 @@ impl<'a> Context<'a> {
         bound.loose = outer;
         bound.names.truncate(depth);
         self.left = left;
-        Some((over, When { exists, ..guards?.into() }, body?))
+        let guards = guards?;
+        // What the guards of scopes inside ask for is asked there: an empty domain leaves this scope its bindings.
+        exists.retain(|index| {
+            let mut is_asked = false;
+            guards.iter().for_each(|guard| guard_indices(guard, &mut |other| is_asked |= other == *index));
+            is_asked
+        });
+        Some((over, When { exists, ..guards.into() }, body?))
     }
 
     /// An expression inside its scope.

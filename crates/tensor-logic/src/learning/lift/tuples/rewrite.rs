@@ -189,6 +189,16 @@ impl Writing<'_> {
         let writing = Over { terms, colours };
         let when = When { exists: std::mem::take(&mut term.when.exists), ..When::default() };
         term.when.guards.retain(|guard| !is_asked(self.look, own_indices, &when, guard));
+        // The relation of the bindings says what a guard computed that is gone.
+        for kept in &terms.kept {
+            let computes = |guard: &Guard| matches!(guard, Guard::Bind(index, _) if index == kept);
+            if let Some(index) = self.program.indices.get_mut(kept.0 as usize)
+                && matches!(index.range, Range::Computed)
+                && !term.when.guards.iter().any(computes)
+            {
+                index.range = Range::Tuples;
+            }
+        }
         self.guards(&writing, &mut term.when, &mut Vec::new());
         self.factors(&writing, &mut term.body);
         let look = self.look;

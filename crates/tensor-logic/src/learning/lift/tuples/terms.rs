@@ -92,9 +92,12 @@ pub(super) fn of_term(look: &Look<'_>, equation: &Equation, term: &Term) -> Opti
     let combine = look.program.tensor(equation.tensor).combine;
     scan.when(&term.when)?;
     scan.factors(combine, &term.body)?;
-    if !look.lifted.contains(&equation.tensor) {
-        equation.head.iter().for_each(|function| scan.keep(function));
-    }
+    // What a head computes with stays, in a block of a merged tuple too: `N[i, c] = concat(E[i, j])` goes over `j`.
+    let stays = |at: usize| {
+        !look.lifted.contains(&equation.tensor) || look.kinds.of_place(equation.tensor, at) == Kind::Block
+    };
+    let heads = equation.head.iter().enumerate().filter(|(at, _)| stays(*at));
+    heads.for_each(|(_, function)| scan.keep(function));
     let Scan { mut terms, kept, .. } = scan;
     let mut bound: Vec<IndexId> = Vec::new();
     terms.factors.iter().for_each(|read| read_indices(read, &mut |index| bound.push(index)));
