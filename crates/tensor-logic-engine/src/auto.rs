@@ -4,7 +4,8 @@
 //! Enter at [`Auto`]. A goal whose whole need is rules is compiled with its constants as demand
 //! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, or a join of three or more, it is
 //! derived first and stands as data in the program that the other engine sees; where such a relation reads relations that
-//! are not made by rules alone, these are evaluated before.
+//! are not made by rules alone, these are evaluated before. Of what equations read at constants only, those parts are derived
+//! ([`crate::bound`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,11 +13,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::ast::Span;
+use crate::bound::{Narrowed, narrowed};
 use crate::datalog::{self, Derived, Session, Take};
 use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
-use crate::program::{Class, Combine, Component, Given, Program, Role, Style, TensorId};
+use crate::program::{Combine, Component, Given, Program, Role, Style, TensorId};
 use crate::weighted::{self, Asked, Weighted};
 
 /// The engine behind `--engine auto`.
@@ -51,10 +53,31 @@ struct Prepared {
     tuples: usize,
     /// Counts of the relations that were derived for it.
     counts: BTreeMap<String, u64>,
+    /// What reads parts of relations in place of the program, once that was looked for.
+    narrowed: Option<Option<Arc<Narrowed>>>,
+    /// Relations whose parts rules do not make.
+    declined: BTreeSet<TensorId>,
     /// What the other engine sees, if anything was derived.
     program: Option<Arc<Program>>,
     /// Goals of which none is made by rules, and all below is looked at; and the same in order, each once.
     open: Vec<Open>,
+}
+
+impl Prepared {
+    /// Keeps what was derived of a tensor.
+    fn keep(&mut self, id: TensorId, value: Vec<Given>, counts: Vec<(String, u64)>) {
+        self.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
+        self.counts.extend(counts);
+        self.values.insert(id, value);
+        self.program = None;
+    }
+
+    /// Forgets the parts of relations: their numbers may be those of other tensors.
+    fn forget_parts(&mut self, program: &Program) {
+        self.narrowed = None;
+        self.program = None;
+        self.values.retain(|id, _| (id.0 as usize) < program.tensors.len());
+    }
 }
 
 /// Goals, and the same in order, each once.
@@ -133,19 +156,40 @@ impl Auto {
         });
         self.prepared.truncate(others.count());
         self.prepared.push_front(prepared);
-        // Readers before what they read: what rules make of it may ask for a part only.
-        let mut wanted: BTreeSet<TensorId> = goals.iter().copied().collect();
-        for component in program.components.iter().rev() {
-            let asked: Vec<TensorId> =
-                component.tensors.iter().filter(|id| wanted.contains(id)).copied().collect();
-            if asked.is_empty() || self.are_derived(request, component, &asked)? {
-                continue;
-            }
-            // Then the others of it are evaluated too, and all below.
-            self.are_derived(request, component, &component.tensors)?;
-            wanted.extend(below(program, component));
-        }
+        let narrowed = self.parts(request, goals)?;
+        let seen = narrowed.as_ref().map_or(program, |narrowed| &narrowed.program);
+        from_the_top(seen, goals, &mut |component, tensors| self.are_derived(request, component, tensors))?;
         Ok(self.ready(program))
+    }
+
+    /// The program that reads parts of relations, with those that goals need derived; or no, if there is none.
+    fn parts(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Option<Arc<Narrowed>>> {
+        let program = request.program;
+        'narrower: loop {
+            let prepared = &mut self.prepared[0];
+            let known = prepared.narrowed.get_or_insert_with(|| {
+                let whole = prepared.values.keys().chain(&prepared.declined).copied().collect();
+                narrowed(program, &whole).map(Arc::new)
+            });
+            let Some(narrowed) = known.clone() else { return Ok(None) };
+            let needed = narrowed.program.needs(goals);
+            for (part, of) in narrowed.parts.iter().filter(|(part, _)| needed.contains(part)) {
+                if self.prepared[0].values.contains_key(part) {
+                    continue;
+                }
+                // The relations of a program serve what reads parts of them too.
+                let session = self.session(request);
+                let found = session.value(&narrowed.program, *part, request.budget, datalog::given)?;
+                let prepared = &mut self.prepared[0];
+                let Some((value, counts)) = found else {
+                    prepared.declined.insert(*of);
+                    prepared.forget_parts(program);
+                    continue 'narrower;
+                };
+                prepared.keep(*part, value, counts);
+            }
+            return Ok(Some(narrowed));
+        }
     }
 
     /// Derives these tensors of a component as far as they are made by rules; says whether all are.
@@ -156,9 +200,11 @@ impl Auto {
         tensors: &[TensorId],
     ) -> Result<bool> {
         for id in tensors {
-            if !for_rules(request.program, component, *id) || !self.prepared[0].seen.insert(*id) {
+            let known = self.prepared[0].seen.contains(id) || self.prepared[0].values.contains_key(id);
+            if known || !datalog::for_rules(request.program, component, *id) {
                 continue;
             }
+            self.prepared[0].seen.insert(*id);
             let found = self.by_rules(request, *id, datalog::given).and_then(|found| match found {
                 None => self.over_blocks(request, component, *id),
                 found => Ok(found),
@@ -168,11 +214,7 @@ impl Auto {
                 self.prepared[0].seen.remove(id);
             }
             if let Some((value, counts)) = found? {
-                let prepared = &mut self.prepared[0];
-                prepared.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
-                prepared.counts.extend(counts);
-                prepared.values.insert(*id, value);
-                prepared.program = None;
+                self.prepared[0].keep(*id, value, counts);
             }
         }
         Ok(tensors.iter().all(|id| self.prepared[0].values.contains_key(id)))
@@ -182,6 +224,8 @@ impl Auto {
     fn ready(&mut self, program: &Program) -> Ready {
         let Some(prepared) = self.prepared.front_mut() else { return Ready::default() };
         if prepared.program.is_none() && !prepared.values.is_empty() {
+            let narrowed = prepared.narrowed.iter().flatten().next();
+            let program = narrowed.map_or(program, |narrowed| &narrowed.program);
             prepared.program = Some(Arc::new(with_data(program, prepared.values.clone())));
         }
         (prepared.program.clone(), prepared.counts.clone())
@@ -212,25 +256,28 @@ impl Auto {
     }
 }
 
-/// Whether a tensor that other equations read is tried by rules first: recursive relations, and joins that are too large
-/// for tables.
-pub(crate) fn for_rules(program: &Program, component: &Component, id: TensorId) -> bool {
-    match (program.tensor(id).style, &component.class) {
-        (_, Class::Stepped(_)) => false,
-        (_, Class::Plain) => datalog::joined(program, id),
-        (style, class) => style == Style::Round || matches!(class, Class::Closure),
+/// Goes from what goals need to what that needs: readers before what they read, of which they may ask for a part only. Asks of each
+/// component whether what is needed of it is derived; where not, all of it is, and all below is needed.
+pub(crate) fn from_the_top(
+    program: &Program,
+    goals: &[TensorId],
+    are_derived: &mut dyn FnMut(&Component, &[TensorId]) -> Result<bool>,
+) -> Result<()> {
+    let mut wanted: BTreeSet<TensorId> = goals.iter().copied().collect();
+    for component in program.components.iter().rev() {
+        let asked: Vec<TensorId> =
+            component.tensors.iter().filter(|id| wanted.contains(id)).copied().collect();
+        if asked.is_empty() || are_derived(component, &asked)? {
+            continue;
+        }
+        are_derived(component, &component.tensors)?;
+        for at in &component.equations {
+            program.equation(*at).visit_reads(&mut |read, _| {
+                wanted.insert(read.tensor);
+            });
+        }
     }
-}
-
-/// What the equations of a component read.
-pub(crate) fn below(program: &Program, component: &Component) -> BTreeSet<TensorId> {
-    let mut found = BTreeSet::new();
-    for at in &component.equations {
-        program.equation(*at).visit_reads(&mut |read, _| {
-            found.insert(read.tensor);
-        });
-    }
-    found
+    Ok(())
 }
 
 /// The relations that a component of rules reads and that are evaluated before, if it is one of rules over such.
@@ -306,6 +353,8 @@ impl Engine for Auto {
         if let Some(prepared) = self.prepared.iter_mut().find(|known| known.stamp == Some(old)) {
             inner = prepared.program.take().map(|program| program.stamp.number());
             prepared.stamp = Some(new);
+            prepared.narrowed = None;
+            prepared.declined.clear();
             // A goal's number may be another's by now.
             prepared.open.clear();
             prepared.seen.retain(|id| same.contains(id));

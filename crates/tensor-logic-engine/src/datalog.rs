@@ -17,9 +17,7 @@ use crate::digits::COUNT_LIMIT;
 use crate::engine::{Budget, Stop, Value, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
-use crate::program::{
-    Class, Combine, Component, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId,
-};
+use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::value::{Domain, element};
 use datarel::{self, Constants, Database, Demand, Failure, Limits, RelationId, Ring, Rule, Times, magic};
 use tensor_logic_core::signs;
@@ -29,6 +27,7 @@ mod construct;
 mod notes;
 mod together;
 mod translate;
+mod tried;
 
 /// Several relations as a whole, without demand. Tuples may be inserted before the evaluation.
 #[derive(Debug)]
@@ -112,6 +111,8 @@ pub(crate) type Take<T> = fn(&Program, &Database, (TensorId, RelationId), u64) -
 
 use answer::value;
 pub(crate) use answer::{answered, data, given};
+pub(crate) use tried::for_rules;
+use tried::joined;
 
 /// So many tuples more than are given are tried with demand, whatever comes of it.
 const SMALL: u64 = 1 << 12;
@@ -617,15 +618,3 @@ fn is_closure(program: &Program, id: TensorId) -> bool {
 
 /// A square tensor of more elements is no relation.
 const ELEMENTS: usize = 1 << 22;
-
-/// Whether a tensor joins three relations or sums over a closure: tables of all bindings would be large.
-pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
-    let wide = |equation: &Equation| {
-        let mut reads = Vec::new();
-        equation.visit_reads(&mut |read, _| reads.push(read.tensor));
-        let round = |tensor: &TensorId| program.tensor(*tensor).style == Style::Round;
-        reads.iter().all(round)
-            && (reads.len() > 2 || reads.iter().any(|tensor| is_closure(program, *tensor)))
-    };
-    program.equations.iter().any(|equation| equation.tensor == id && wide(equation))
-}

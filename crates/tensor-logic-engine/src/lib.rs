@@ -12,6 +12,8 @@ pub mod auto;
 
 pub mod plan;
 
+mod bound;
+
 mod room;
 
 use tensor_logic_core::{

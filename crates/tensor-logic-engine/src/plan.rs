@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::auto::{below, evaluated_before, for_rules, with_data};
-use crate::datalog::Session;
+use crate::auto::{evaluated_before, from_the_top, with_data};
+use crate::bound::{Narrowed, narrowed};
+use crate::datalog::{Session, for_rules};
 use crate::engine::Budget;
 use crate::error::Result;
 use crate::fast::Fast;
@@ -80,16 +81,11 @@ impl Planner<'_> {
         }
         let mut derived: BTreeMap<TensorId, Vec<Given>> = BTreeMap::new();
         let mut tried = BTreeSet::new();
-        let mut wanted: BTreeSet<TensorId> = open.iter().copied().collect();
-        for component in program.components.iter().rev() {
-            let asked: Vec<TensorId> =
-                component.tensors.iter().filter(|id| wanted.contains(id)).copied().collect();
-            if asked.is_empty() || self.are_derived(program, component, &asked, (&mut tried, &mut derived))? {
-                continue;
-            }
-            self.are_derived(program, component, &component.tensors, (&mut tried, &mut derived))?;
-            wanted.extend(below(program, component));
-        }
+        let narrowed = self.parts(program, &open, &mut derived)?;
+        let program = narrowed.as_ref().map_or(program, |narrowed| &narrowed.program);
+        from_the_top(program, &open, &mut |component, tensors| {
+            self.are_derived(program, component, tensors, (&mut tried, &mut derived))
+        })?;
         let seen = derived.keys().copied().collect();
         let fed;
         let fed = if derived.is_empty() {
@@ -102,6 +98,35 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// The program that reads parts of relations, if rules surely make those that goals need.
+    fn parts(
+        &mut self,
+        program: &Program,
+        goals: &[TensorId],
+        derived: &mut BTreeMap<TensorId, Vec<Given>>,
+    ) -> Result<Option<Narrowed>> {
+        let mut whole = BTreeSet::new();
+        'narrower: while let Some(narrowed) = narrowed(program, &whole) {
+            let needed = narrowed.program.needs(goals);
+            let mut planned = Profile::default();
+            derived.clear();
+            for (part, of) in narrowed.parts.iter().filter(|(part, _)| needed.contains(part)) {
+                match Session::default().planned(&narrowed.program, *part)? {
+                    Some((profile, true)) => planned.append(profile),
+                    _ => {
+                        whole.insert(*of);
+                        continue 'narrower;
+                    }
+                }
+                derived.insert(*part, Vec::new());
+            }
+            self.profile.append(planned);
+            return Ok(Some(narrowed));
+        }
+        derived.clear();
+        Ok(None)
+    }
+
     /// Plans these tensors of a component as far as they are made by rules; says whether all surely are.
     fn are_derived(
         &mut self,
@@ -111,7 +136,7 @@ impl Planner<'_> {
         (tried, derived): (&mut BTreeSet<TensorId>, &mut BTreeMap<TensorId, Vec<Given>>),
     ) -> Result<bool> {
         for id in tensors {
-            if !for_rules(program, component, *id) || !tried.insert(*id) {
+            if derived.contains_key(id) || !for_rules(program, component, *id) || !tried.insert(*id) {
                 continue;
             }
             let mut found = Session::default().planned(program, *id)?;

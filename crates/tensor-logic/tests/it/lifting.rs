@@ -150,13 +150,16 @@ fn what_is_computed_with_is_kept_apart() {
         "E[i, j] max= W R(n, i) m | m = 2 * n + j, m != 3\nLoss = sig(E[x, y])",
         "E[i, j] = W R(n, i) (m + j) | m = 2 * n\nN[i, m] = E[i, j] | m = j / 2\nLoss = N[x, y]^2",
         "E(i, j) += W A[i, i] R(i, j)\nN(i, j + 1) += E(i, j)\nLoss = N(x, y)^2 y",
+        // Without tuples.
+        "E(i, j) += W A[i, j] not R(_, j)\nN[i, j] = E[i, j + 1] + E[i, j] + W\nLoss = N[x, y]",
     ];
     let mut fewer = 0;
     for equations in all {
         let text = format!(
             "i, j, k : 4\nA[i, k] = i / 2 + k - k\nR(0, 1); R(1, 2); R(2, 3); R(3, 0)\nW ~ 3\n{equations}\nLoss? LEARN\nW?\n"
         );
-        let lifted = compared(&text, "opt=sgd, lr=0.01, steps=3").unwrap_or_else(|how| panic!("{how}\n{text}"));
+        let lifted =
+            compared(&text, "opt=sgd, lr=0.01, steps=3").unwrap_or_else(|how| panic!("{how}\n{text}"));
         fewer += usize::from(lifted.tuples.is_some() || lifted.constants.is_some());
     }
     assert!(fewer + 2 >= all.len(), "{fewer} of {} become smaller", all.len());
@@ -479,7 +482,9 @@ fn random_programs_learn_the_same() {
             }
         }
     }
-    println!("{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples; {kinks} stand at kinks");
+    println!(
+        "{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples; {kinks} stand at kinks"
+    );
     assert!(kinks * 100 <= count, "{kinks} of {count} stand at kinks");
     assert!(legal * 20 > count, "{legal} of {count} learn");
 }

@@ -209,9 +209,10 @@ impl Writing<'_> {
                 term.over.push(*index);
             }
         }
-        // A relation that has each colour once says nothing.
+        // A relation that has each colour once says nothing; where there is no tuple, and so no colour, it says that.
         let each = own.filter(|(shape, _)| {
             terms.kept.is_empty()
+                && !counted.is_empty()
                 && open.is_empty()
                 && counted.len() == self.most(shape) as usize
                 && counted.values().all(|weight| *weight == 1.0)
