@@ -179,7 +179,8 @@ impl Auto {
                 }
                 // The relations of a program serve what reads parts of them too.
                 let session = self.session(request);
-                let found = session.value(&narrowed.program, *part, request.budget, datalog::given)?;
+                let found =
+                    session.value_of_part(&narrowed.program, *part, request.budget, datalog::given)?;
                 let prepared = &mut self.prepared[0];
                 let Some((value, counts)) = found else {
                     prepared.declined.insert(*of);

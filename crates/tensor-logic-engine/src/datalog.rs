@@ -358,12 +358,31 @@ impl Session {
     pub(crate) fn retain(&mut self, same: &BTreeSet<TensorId>) {
         let known = self.compiler.relations.keys().chain(&self.compiler.declined);
         let others: Vec<TensorId> = known.filter(|id| !same.contains(id)).copied().collect();
-        for id in others {
-            self.forget(id);
-            self.compiler.relations.remove(&id);
-            self.compiler.rules.remove(&id);
-            self.compiler.declined.remove(&id);
-        }
+        others.into_iter().for_each(|id| self.drop(id));
+    }
+
+    /// Forgets all of a tensor, which other programs do not have.
+    fn drop(&mut self, id: TensorId) {
+        self.forget(id);
+        self.compiler.relations.remove(&id);
+        self.compiler.rules.remove(&id);
+        self.compiler.declined.remove(&id);
+    }
+
+    /// The value of a tensor that this program has more than the session's own, or no.
+    ///
+    /// # Errors
+    /// Those of [`Session::value`].
+    pub(crate) fn value_of_part<T>(
+        &mut self,
+        program: &Program,
+        part: TensorId,
+        budget: Budget,
+        take: Take<T>,
+    ) -> Result<Option<Derived<T>>, Refusal> {
+        let value = self.value(program, part, budget, take);
+        self.drop(part);
+        value
     }
 
     /// Forgets what was derived, and keeps what is given.

@@ -21,7 +21,7 @@ use crate::fast::store::condition::{Condition, scope_reads};
 use crate::fast::store::machine::{Context, Machine, Stored};
 use crate::fast::store::offsets::Offsets;
 use crate::fast::store::relation::{Piece, Relation};
-use crate::fast::values::scope::{Folded, ONLY_PRESENT, Scope};
+use crate::fast::values::scope::{Folded, Scope};
 use crate::kernels::{Array, Binary, Buffer, Number, Point, Precision, volume};
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Read, Role, Style, TensorId, Term,
@@ -161,30 +161,12 @@ impl Machine {
     /// The sums of a mean, and how many bindings each has. Where sums and numbers may be taken before a join, neither is over
     /// the bindings of the whole body; otherwise both are for the same rows.
     fn counted(&mut self, scope: &Scope<'_>, context: &Context) -> Result<(Folded, Folded)> {
-        let counting = Scope { operation: Operation::Count, ..scope.clone() };
-        let apart = Scope { whole: false, ..scope.clone() };
-        let counting_apart = Scope { node: scope.node ^ ONLY_PRESENT, whole: false, ..counting.clone() };
-        let factored = self.factored(&apart, context).is_some();
-        if factored && self.factored(&counting_apart, context).is_some() {
-            let (sums, counts) = (self.scope(&apart, context)?, self.scope(&counting_apart, context)?);
-            if sums.rows.is_none() || counts.rows.is_some() {
-                return Ok((sums, counts));
-            }
+        if let Some(both) = self.taken_first(scope, context)? {
+            return Ok(both);
         }
+        let counting = Scope { operation: Operation::Count, ..scope.clone() };
         let counts = self.scope(&counting, context)?;
         Ok((self.scope(scope, context)?, counts))
-    }
-
-    /// Numbers of bindings beside the rows of their sums.
-    fn beside(&mut self, counts: Folded, sums: &Folded, context: &Context) -> Result<Folded> {
-        let same = match (&counts.rows, &sums.rows) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let Some(rows) = counts.rows.as_ref().filter(|_| !same) else { return Ok(counts) };
-        let inner = context.with_rows(sums.rows.clone());
-        let block = self.align(rows, counts.block, &inner)?;
-        Ok(Folded { rows: sums.rows.clone(), block, zero: false })
     }
 
     fn folded(

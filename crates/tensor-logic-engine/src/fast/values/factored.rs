@@ -11,7 +11,10 @@ use std::sync::Arc;
 use super::scope::Scope;
 use crate::fast::store::condition::{distinct, free, scope_reads};
 use crate::fast::store::machine::{Context, Factored, Machine, Stored};
-use crate::program::{Expr, Given, IndexId, Kind, Operation, Otherwise, Read, Reduce, Role, Stamp, When};
+use crate::presence::{bounds_with, extent};
+use crate::program::{
+    Expr, Given, IndexFn, IndexId, Kind, Operation, Otherwise, Read, Reduce, Role, Stamp, When,
+};
 
 /// The factors of a product.
 fn product<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
@@ -92,7 +95,10 @@ impl Machine {
             // Of tuples that are 1 there are as many as their sum.
             (_, Some(truths)) => find(scope, truths, self, context, Operation::Sum),
             (Operation::Sum, None) => find(scope, factors(scope.body), self, context, Operation::Sum),
-            _ => best(scope, self, context).or_else(|| find_best(scope, self, context)),
+            _ => best(scope, self, context).or_else(|| {
+                self.see_ranges(scope);
+                find_best(scope, self, context)
+            }),
         };
         let found = found.map(Arc::new);
         self.factored.insert(key, found.clone());
@@ -123,7 +129,7 @@ fn find(
 fn find_best(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Factored> {
     let factors = factors(scope.body);
     let plain = |factor: &&Expr| match factor {
-        Expr::Read(_) => true,
+        Expr::Read(_) | Expr::Number(_) | Expr::Index(_) => true,
         Expr::Reduce(reduce) => reduce.operation == scope.operation && reduce.when.guards.is_empty(),
         _ => false,
     };
@@ -232,17 +238,38 @@ impl Machine {
             return None;
         }
         if !others.is_empty() {
-            let conditions = scope.conditions();
-            let reads = scope_reads(&conditions, scope.body);
-            self.set_tuple_ranges(scope.own, &reads, scope.nearby);
+            self.see_ranges(scope);
         }
-        others.iter().all(|part| self.total(part)).then_some(tuples)
+        others.iter().all(|part| self.is_there(part)).then_some(tuples)
+    }
+
+    /// What the indices of a scope range over.
+    fn see_ranges(&mut self, scope: &Scope<'_>) {
+        let conditions = scope.conditions();
+        let reads = scope_reads(&conditions, scope.body);
+        self.set_tuple_ranges(scope.own, &reads, scope.nearby);
+    }
+
+    /// Whether a factor has a value wherever its indices have.
+    fn is_there(&self, factor: &Expr) -> bool {
+        match factor {
+            Expr::Read(read) => read.otherwise != Otherwise::Absent && self.in_domain(read),
+            Expr::Index(function) => self.integers(function).is_some(),
+            other => self.total(other),
+        }
+    }
+
+    /// Between which integers an index function lies; `None` where it may have no value.
+    fn integers(&self, function: &IndexFn) -> Option<(i64, i64)> {
+        bounds_with(function, &|index| extent(self.range(index)?))
     }
 
     /// Whether no number of it is below 0: data, and what is best of it.
     fn is_never_below_0(&self, expr: &Expr) -> bool {
         let read = match expr {
             Expr::Read(read) => read,
+            Expr::Number(number) => return *number >= 0.0,
+            Expr::Index(function) => return self.integers(function).is_some_and(|(low, _)| low >= 0),
             Expr::Reduce(reduce) => {
                 return joined(&reduce.body).iter().all(|part| self.is_never_below_0(part));
             }

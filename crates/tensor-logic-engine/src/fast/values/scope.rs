@@ -116,6 +116,13 @@ impl Machine {
             }
             return Ok(folded);
         }
+        if scope.operation == Operation::Avg
+            && !(scope.truth || scope.whole)
+            && let Some((sums, counts)) = self.taken_first(scope, context)?
+        {
+            let counts = self.beside(counts, &sums, context)?;
+            return Ok(Folded { block: binary(sums.block.clone(), counts.block, Binary::Divide), ..sums });
+        }
         let inside = std::mem::take(&mut self.inside);
         let mut conditions = scope.conditions();
         let reads = scope_reads(&conditions, scope.body);
@@ -167,6 +174,40 @@ impl Machine {
         let here = if block.mask.is_some() { block.clone().presence() } else { Block::scalar(1.0) };
         let folded = self.fold_rows(scope, &support, block, scope.operation)?;
         if listed.is_empty() { Ok(folded) } else { self.beside_zeros(scope, &support, folded, here) }
+    }
+
+    /// The sums of a mean, and how many bindings each has, where both may be taken before a join: then neither is over the
+    /// bindings of the whole body.
+    pub(in crate::fast) fn taken_first(
+        &mut self,
+        scope: &Scope<'_>,
+        context: &Context,
+    ) -> Result<Option<(Folded, Folded)>> {
+        let sums = Scope { operation: Operation::Sum, whole: false, ..scope.clone() };
+        let counts = Scope { operation: Operation::Count, node: scope.node ^ ONLY_PRESENT, ..sums.clone() };
+        if self.factored(&sums, context).is_none() || self.factored(&counts, context).is_none() {
+            return Ok(None);
+        }
+        let (sums, counts) = (self.scope(&sums, context)?, self.scope(&counts, context)?);
+        let both = sums.rows.is_none() || counts.rows.is_some();
+        Ok(both.then_some((sums, counts)))
+    }
+
+    /// Numbers of bindings beside the rows of their sums.
+    pub(in crate::fast) fn beside(
+        &mut self,
+        counts: Folded,
+        sums: &Folded,
+        context: &Context,
+    ) -> Result<Folded> {
+        let same = match (&counts.rows, &sums.rows) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let Some(rows) = counts.rows.as_ref().filter(|_| !same) else { return Ok(counts) };
+        let inner = context.with_rows(sums.rows.clone());
+        let block = self.align(rows, counts.block, &inner)?;
+        Ok(Folded { rows: sums.rows.clone(), block, zero: false })
     }
 
     /// The largest or the smallest of what is listed where it is `here`, and of the zeros that are not listed.
@@ -396,7 +437,7 @@ impl Machine {
     }
 
     /// Whether all places of a read are indices (or constants) inside the domain.
-    fn in_domain(&self, read: &Read) -> bool {
+    pub(super) fn in_domain(&self, read: &Read) -> bool {
         let places = &self.program.tensor(read.tensor).places;
         read.arguments.iter().zip(places).all(|(argument, place)| self.is_inside(argument, place))
     }
