@@ -12,6 +12,7 @@ use super::eliminated::{Question, eliminated, variables as variables_of_product}
 use crate::answer::Content;
 use crate::engine::{Engine, Request};
 use crate::error::{Code, Refusal, Result, Warning};
+use crate::presence::within;
 use crate::program::{
     Argument, Combine, Equation, Expr, Given, IndexFn, IndexId, Kind, ModelQuery, Place, Program, Query,
     Range, Role, Style, TensorId, Term,
@@ -50,29 +51,62 @@ fn variables<'a>(program: &'a Program, goals: &[TensorId]) -> BTreeMap<&'a str, 
     variables
 }
 
-/// The values of a variable: the largest range that one of its indices has, else the domain of a
-/// place where it stands alone.
-fn domain(program: &Program, goal: TensorId, indices: &[IndexId]) -> Option<Domain> {
-    let ranges = indices.iter().filter_map(|index| match &program.index(*index).range {
-        Range::Domain(domain) => Some(domain.clone()),
+/// The ranges of a variable's indices, as far as they are domains.
+fn ranges<'a>(program: &'a Program, indices: &[IndexId]) -> impl Iterator<Item = &'a Domain> {
+    indices.iter().filter_map(|index| match &program.index(*index).range {
+        Range::Domain(domain) => Some(domain),
         Range::Tuples | Range::Computed => None,
-    });
-    ranges.max_by_key(Domain::len).or_else(|| {
-        let needed = program.needs(&[goal]);
-        let mut found = None;
-        for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
-            equation.visit_reads(&mut |read, _| {
-                for (place, argument) in program.tensor(read.tensor).places.iter().zip(&read.arguments) {
-                    if let Argument::At(IndexFn::Index(index)) = argument
-                        && indices.contains(index)
-                    {
-                        found = found.take().or_else(|| place.limit.clone()).or_else(|| place.domain.clone());
-                    }
-                }
-            });
-        }
-        found
     })
+}
+
+/// The values of a variable: those of all its indices, which may be of different things (samples of two tasks, say). An index of
+/// tuples has the values of the places where it stands alone.
+fn domain(program: &Program, goal: TensorId, indices: &[IndexId]) -> Option<Domain> {
+    let mut domains: Vec<&Domain> = ranges(program, indices).collect();
+    let is_open =
+        |index: IndexId| indices.contains(&index) && !matches!(program.index(index).range, Range::Domain(_));
+    let needed = program.needs(&[goal]);
+    for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
+        equation.visit_reads(&mut |read, _| {
+            for (place, argument) in program.tensor(read.tensor).places.iter().zip(&read.arguments) {
+                if let Argument::At(IndexFn::Index(index)) = argument
+                    && is_open(*index)
+                {
+                    domains.extend(place.limit.as_ref().or(place.domain.as_ref()));
+                }
+            }
+        });
+    }
+    union(program, domains)
+}
+
+/// Of values that lie apart so many are listed; of more, all between the least and the largest are taken.
+const LISTED: usize = 1 << 22;
+
+/// The values of any of these domains, in the order of the largest where it has all.
+fn union(program: &Program, mut domains: Vec<&Domain>) -> Option<Domain> {
+    domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
+    let mut all = (*domains.first()?).clone();
+    for domain in domains.into_iter().skip(1).filter(|domain| !domain.is_empty()) {
+        if within(domain, &all) {
+            continue;
+        }
+        if let (Domain::Interval { from, to }, Domain::Interval { from: least, to: most }) = (&all, domain) {
+            let meet = *least <= to.saturating_add(1) && *from <= most.saturating_add(1);
+            if all.is_empty() || meet || all.len().saturating_add(domain.len()) > LISTED {
+                all = match all.is_empty() {
+                    true => domain.clone(),
+                    false => Domain::Interval { from: *from.min(least), to: *to.max(most) },
+                };
+                continue;
+            }
+        }
+        let mut values: Vec<Const> = all.values().chain(domain.values()).collect();
+        values.sort_by(|a, b| program.symbols.compare(*a, *b));
+        values.dedup();
+        all = Domain::listed(values);
+    }
+    Some(all)
 }
 
 /// What is refused without evaluation: `not-a-model`, `unknown-evidence`.
@@ -162,19 +196,22 @@ pub fn samples(program: &Program, goal: TensorId, name: &str) -> Option<Vec<Cons
             given.each(&tensor.domains(), |tuple, _| found.extend(tuple.get(at)));
         }
     }
-    match domain {
-        Some(domain) if whole || found.is_empty() => Some(domain.values().collect()),
-        Some(domain) => {
-            let mut found: Vec<Const> = found.into_iter().filter(|value| domain.contains(*value)).collect();
-            found.sort_by_key(|value| domain.ordinal(*value));
-            Some(found)
-        }
-        None => {
-            let mut found: Vec<Const> = found.into_iter().collect();
-            found.sort_by(|a, b| program.symbols.compare(*a, *b));
-            Some(found)
-        }
+    if whole {
+        // Of what a square tensor has at an index something is said; where an index of tuples is of something computed, of all values.
+        let own = union(program, ranges(program, indices).collect());
+        found.extend(own.or_else(|| domain.clone()).iter().flat_map(Domain::values));
     }
+    let Some(domain) = domain else {
+        let mut found: Vec<Const> = found.into_iter().collect();
+        found.sort_by(|a, b| program.symbols.compare(*a, *b));
+        return Some(found);
+    };
+    if found.is_empty() {
+        return Some(domain.values().collect());
+    }
+    let mut found: Vec<Const> = found.into_iter().filter(|value| domain.contains(*value)).collect();
+    found.sort_by_key(|value| domain.ordinal(*value));
+    Some(found)
 }
 
 /// How many values the variable of this name below a goal has, whether anything is said of them or not; `None` where nothing

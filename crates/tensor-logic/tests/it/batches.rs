@@ -170,3 +170,47 @@ fn samples_are_those_of_tuples() {
     let refusal = found.unwrap().outcome.refusal.unwrap();
     assert!(refusal.message.starts_with("nothing to learn from"), "{}", refusal.message);
 }
+
+/// An index name may stand for samples of several things, which have other numbers: all of them are samples, whichever equation comes
+/// first, and a batch of all is no batch.
+#[test]
+fn samples_of_two_tasks_are_all_seen() {
+    let facts = |name: &str, samples: &[&str]| {
+        samples.iter().map(|sample| format!("{name}({sample}, Na)")).collect::<Vec<_>>().join("; ")
+    };
+    let tasks = ["LA = sum[s]((A(s, x) W - 1)^2)", "LB = sum[s]((R(s, x) V - 2)^2)"];
+    let own: [(&[&str], &[&str]); 4] = [
+        (&["1", "2", "3"], &["5", "6"]),
+        (&["1", "2", "3"], &["2", "3", "4", "5", "6"]),
+        (&["1", "Ann"], &["Bob", "7"]),
+        (&["-4611686018427387904", "1"], &["4611686018427387904", "5"]),
+    ];
+    for (a, r) in own {
+        let text = |order: [usize; 2], options: &str| {
+            format!(
+                "{}\n{}\nV ~ 0\nW ~ 0\n{}\n{}\nLoss = LA + LB\nLoss? @minimize(opt=sgd, lr=0.1, {options})\nV?\nW?\n",
+                facts("A", a),
+                facts("R", r),
+                tasks[order[0]],
+                tasks[order[1]]
+            )
+        };
+        let of = |order: [usize; 2], options: &str| learned(&text(order, options), false);
+        assert_eq!(of([0, 1], "epochs=3, batch=s, size=100"), of([0, 1], "steps=3"));
+        for options in ["size=1", "size=2", "size=2, lift=yes", "size=3, lift=yes"] {
+            let options = format!("epochs=90, batch=s, {options}");
+            let found = of([0, 1], &options);
+            assert!((found[0] - 2.0).abs() < 1e-3 && (found[1] - 1.0).abs() < 1e-3, "{a:?} {r:?}: {found:?}");
+            assert_eq!(of([1, 0], &options), found, "{a:?} {r:?} {options}");
+            assert_eq!(learned(&text([0, 1], &options), true), found, "{a:?} {r:?} {options}");
+        }
+    }
+    // A head that computes with the samples makes others of them.
+    for lift in ["", ", lift=yes"] {
+        let text = format!(
+            "At(1, Na); At(2, Na)\nV ~ 1\nH[s, x] = At(s, x) V\nOut[s + 10] = H[s, x]\nLoss = (Out[s] - 3)^2\n\
+             Loss? @minimize(opt=sgd, lr=0.1, epochs=5, batch=s, size=2{lift})\nV?\nV?\n"
+        );
+        assert_eq!(learned(&text, false), [1.0, 1.0]);
+    }
+}
