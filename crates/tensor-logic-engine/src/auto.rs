@@ -322,6 +322,12 @@ impl Engine for Auto {
         self.answers(request, goals, &Slope::Whole, &|blocks, request, goals| blocks.listed(request, goals))
     }
 
+    fn below(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<Vec<(TensorId, Value)>>> {
+        let mut session = Session::default();
+        session.stop_when(&self.stop);
+        session.below(request.program, goal, request.budget)
+    }
+
     fn release(&mut self, parameter: TensorId) {
         self.blocks.release(parameter);
     }

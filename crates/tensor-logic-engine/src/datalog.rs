@@ -133,7 +133,9 @@ impl Session {
         take: Take<T>,
     ) -> Result<Option<Derived<T>>, Refusal> {
         let kept = !self.whole.is_empty();
-        let value = self.try_value(program, goal, budget, take);
+        let value = self.try_value(program, goal, budget, &|database, _, goal| {
+            take(program, database, goal, budget.bytes)
+        });
         if let Err(report) = &value {
             if is_interrupted(report) {
                 // What is whole stays so; the rest is left half done.
@@ -149,12 +151,43 @@ impl Session {
         value
     }
 
+    /// The tuples of all that a goal rests on, as far as its demand reaches: no proof of it needs others. `None` where something is
+    /// no relation. The session is a new one: of what another has kept, what that rests on may be gone.
+    ///
+    /// # Errors
+    /// Those of [`Session::value`].
+    pub(crate) fn below(
+        mut self,
+        program: &Program,
+        goal: TensorId,
+        budget: Budget,
+    ) -> Result<Option<Vec<(TensorId, Value)>>, Refusal> {
+        let needed = program.needs(&[goal]);
+        if needed.iter().any(|id| program.tensor(*id).style == Style::Square) {
+            return Ok(None);
+        }
+        let found = self.try_value(program, goal, budget, &|database, tensors, _| {
+            let here =
+                |(relation, _): &(&RelationId, &TensorId)| (relation.0 as usize) < database.relations();
+            let mut all: BTreeMap<TensorId, Vec<RelationId>> = BTreeMap::new();
+            for (relation, id) in tensors.iter().filter(here) {
+                all.entry(*id).or_default().push(*relation);
+            }
+            Ok(needed.iter().map(|id| (*id, answer::merged(program, database, *id, all.get(id)))).collect())
+        });
+        Ok(found?.map(|(values, _)| values))
+    }
+
     fn try_value<T>(
         &mut self,
         program: &Program,
         goal: TensorId,
         budget: Budget,
-        take: Take<T>,
+        take: &dyn Fn(
+            &Database,
+            &BTreeMap<RelationId, TensorId>,
+            (TensorId, RelationId),
+        ) -> Result<T, Refusal>,
     ) -> Result<Option<Derived<T>>, Refusal> {
         let needed = program.needs(&[goal]);
         let since = self.now();
@@ -193,9 +226,10 @@ impl Session {
             }
         }
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
-        database.truncate(self.compiler.declared);
         let since = self.notes.as_ref().map(|_| Instant::now());
-        let value = take(program, database, (goal, relation), budget.bytes)?;
+        let value = take(database, &tensors, (goal, relation));
+        database.truncate(self.compiler.declared);
+        let value = value?;
         self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.

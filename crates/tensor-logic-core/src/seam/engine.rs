@@ -256,6 +256,15 @@ pub trait Engine: Send {
         Ok(self.values(request, goals)?.into_iter().map(Slope::Whole).collect())
     }
 
+    /// The tuples of all relations that a goal rests on, as far as proofs of the goal may need them, where the engine has a way to
+    /// these that does not go over all tuples.
+    ///
+    /// # Errors
+    /// Those of [`values`](Engine::values).
+    fn below(&mut self, _request: &Request<'_>, _goal: TensorId) -> Result<Option<Vec<(TensorId, Value)>>> {
+        Ok(None)
+    }
+
     /// Lets go of the values of a parameter, which are about to change.
     fn release(&mut self, _parameter: TensorId) {}
 

@@ -55,6 +55,26 @@ pub(crate) fn value(
     Value::Tuples(Tuples { tuples, values, counts })
 }
 
+/// The tuples of a relation that several hold, each once.
+pub(crate) fn merged(
+    program: &Program,
+    database: &Database,
+    id: TensorId,
+    parts: Option<&Vec<RelationId>>,
+) -> Value {
+    let mut all: BTreeMap<Tuple, f64> = BTreeMap::new();
+    for part in parts.into_iter().flatten() {
+        let value = value(program, database, (id, *part));
+        if let Value::Tuples(Tuples { tuples, values, .. }) = value {
+            all.extend(tuples.into_iter().zip(values));
+        }
+    }
+    let mut found: Vec<(Tuple, f64)> = all.into_iter().collect();
+    found.sort_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b));
+    let (tuples, values) = found.into_iter().unzip();
+    Value::Tuples(Tuples { tuples, values, counts: Vec::new() })
+}
+
 /// The value of a tuple, by its position.
 fn number(relation: &Relation, at: usize) -> f64 {
     match relation.values().get(at) {

@@ -359,7 +359,12 @@ impl Run<'_> {
             Form::ValueOrNull => explained(&request, self.engine, query.tensor)?,
             _ => None,
         };
-        let known = found.as_ref().map_or(&[][..], |found| &found.below);
+        let demanded = match (holds, &query.form) {
+            (true, Form::Holds) => self.engine.below(&request, query.tensor)?,
+            _ => None,
+        };
+        let known = found.as_ref().map(|found| &found.below).or(demanded.as_ref());
+        let known = known.map_or(&[][..], Vec::as_slice);
         let proof = if holds { prove(&request, self.engine, query, self.text, known)? } else { None };
         let proofs = match &found {
             Some(Probable { derivations, below }) => {
