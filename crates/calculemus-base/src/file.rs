@@ -73,7 +73,7 @@ impl Whole {
         // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.tempfile_in(folder_of(path))?;
+        let temporary = builder.tempfile_in(folder_of(path)).map_err(said)?;
         // A file that is written anew is for those whom the old one was for.
         #[cfg(unix)]
         if let Ok(old) = std::fs::metadata(path) {
@@ -118,6 +118,14 @@ impl Write for Whole {
     fn flush(&mut self) -> std::io::Result<()> {
         self.writer.flush()
     }
+}
+
+/// What the system said, without the temporary name that it was said of: nobody has named it.
+fn said(error: std::io::Error) -> std::io::Error {
+    let own = error.get_ref().and_then(std::error::Error::source);
+    let code =
+        own.and_then(|own| own.downcast_ref::<std::io::Error>()).and_then(std::io::Error::raw_os_error);
+    code.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 /// Writes a file so that at every moment the old content or the new one stands there whole.
@@ -215,6 +223,14 @@ mod tests {
             write(&path, b"two").unwrap();
             assert_eq!((mode(), std::fs::read(&path).unwrap()), (wanted, b"two".to_vec()));
         }
+    }
+
+    #[test]
+    fn what_is_refused_names_no_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = write(&folder.path().join("none").join("a"), b"x").unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::NotFound);
+        assert!(!refused.to_string().contains(TEMPORARY), "{refused}");
     }
 
     #[test]

@@ -28,15 +28,15 @@ type Part = (TensorId, Vec<Option<Const>>);
 /// The program that reads parts of relations, these excepted; or no, if it has none to read.
 pub(crate) fn narrowed(program: &Program, whole: &BTreeSet<TensorId>) -> Option<Narrowed> {
     let parts = parts(program, whole);
+    if parts.is_empty() {
+        return None;
+    }
     let mut narrowed = Narrowed { program: program.clone(), parts: Vec::new() };
     let mut made: BTreeMap<Part, TensorId> = BTreeMap::new();
     for part in parts {
         let id = add(&mut narrowed.program, &part)?;
         narrowed.parts.push((id, part.0));
         made.insert(part, id);
-    }
-    if made.is_empty() {
-        return None;
     }
     for component in &program.components {
         for at in component.equations.iter().filter(|at| is_reader(program, component, **at)) {

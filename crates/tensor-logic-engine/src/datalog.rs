@@ -109,6 +109,10 @@ pub(crate) type Derived<T> = (T, Vec<(String, u64)>);
 /// What is made of the relation of a goal.
 pub(crate) type Take<T> = fn(&Program, &Database, (TensorId, RelationId), u64) -> Result<T, Refusal>;
 
+/// The same, which sees of which tensor each relation has tuples.
+type TakeAll<'a, T> =
+    dyn Fn(&Database, &BTreeMap<RelationId, TensorId>, (TensorId, RelationId)) -> Result<T, Refusal> + 'a;
+
 use answer::value;
 pub(crate) use answer::{answered, data, given};
 pub(crate) use tried::for_rules;
@@ -183,11 +187,7 @@ impl Session {
         program: &Program,
         goal: TensorId,
         budget: Budget,
-        take: &dyn Fn(
-            &Database,
-            &BTreeMap<RelationId, TensorId>,
-            (TensorId, RelationId),
-        ) -> Result<T, Refusal>,
+        take: &TakeAll<'_, T>,
     ) -> Result<Option<Derived<T>>, Refusal> {
         let needed = program.needs(&[goal]);
         let since = self.now();

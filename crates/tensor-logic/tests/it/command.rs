@@ -22,6 +22,8 @@ fn exit_statuses() {
         (&["run", "a.tl", "--set", "Q=1"], 2),
         (&["run", "a.tl", "--set", "n=1"], 2),
         (&["run", "a.tl", "--query", "R(1)"], 2),
+        (&["run", "a.tl", "--query", ""], 2),
+        (&["run", "a.tl", "--query", " # nothing"], 2),
         (&["run", "a.tl", "--query", "f(1) > 2?"], 1),
         (&["run", "a.tl", "--threads", "0"], 2),
         (&["run", "a.tl", "--device", "abacus"], 2),

@@ -118,3 +118,131 @@ fn a_fact_of_a_long_chain_is_not_derived() {
     let down = "N(0)\nN(y) <- N(x), y = x + 1\n";
     assert_eq!(within(&format!("{down}N(5000)?"), 100_000), [yes]);
 }
+
+/// Of a closure, or of a join, that equations read at constants, what they read is derived, and nothing else; and a proof rests on
+/// what demand derives.
+#[test]
+fn what_is_read_at_constants_is_derived_alone() {
+    let mut ring = String::new();
+    for at in 0..2000 {
+        writeln!(ring, "E({at}, {})", (at + 1) % 2000).unwrap();
+    }
+    let closure = "P(x, y) <- E(x, y)\nP(x, z) <- P(x, y), E(y, z)\n";
+    let scalar = |value: f64| vec![format!("Scalar(Some({value:?}))")];
+    for (equation, value) in [
+        ("C = count[x](P(7, x))", 2000.0),
+        ("C = relu(P(x, 7))", 2000.0),
+        ("C = (P(7, x) x)^2", 1999.0 * 1000.0 * 1999.0 * 1000.0),
+        ("C = max[x](P(7, x) x) + P[3, 4]", 2000.0),
+        ("C = sig(P[7, 9] - P[3, 5]) + count[x](P(3, x)) - count[x](P(7, x))", 0.5),
+        ("C = count[x](not P(7, x))", 0.0),
+    ] {
+        assert_eq!(within(&format!("{ring}{closure}{equation}\nC?"), 20_000), scalar(value), "{equation}");
+    }
+    let mut star = String::new();
+    for at in 1..2000 {
+        writeln!(star, "E(0, {at}); E({at}, 0)").unwrap();
+    }
+    let join = "B(x, z) <- E(x, y), E(y, z)\n";
+    assert_eq!(within(&format!("{star}{join}C = count[x](B(5, x))\nC?"), 10_000), scalar(1999.0));
+    let proved = within(&format!("{star}{join}B(5, 9)? @explain"), 10_000);
+    assert_eq!(proved, scalar(1.0));
+}
+
+/// Relations that rules make, and equations that read parts of them, or now and then all.
+fn parts(random: &mut Stream) -> String {
+    let mut text = "x, y, z : 0..4\n".to_owned();
+    for _ in 0..2 + random.below(8) {
+        writeln!(text, "E({}, {})", random.below(5), random.below(5)).unwrap();
+        writeln!(text, "R({}, {}) = {}", random.below(5), random.below(5), one(random, &["1", "2", "0.5"]))
+            .unwrap();
+    }
+    writeln!(text, "E(0, 1)\nR(1, 2) = 3\nV[x] = [0.5, -1, 2, 0, 1]").unwrap();
+    text += one(
+        random,
+        &[
+            "P(x, y) <- E(x, y)\nP(x, z) <- P(x, y), E(y, z)\n",
+            "P(x, y) <- E(x, y)\nP(x, z) <- P(x, y), P(y, z), x != z\n",
+            "P(x, y) <- E(x, y)\nP(x, z) <- E(x, y), P(y, z)\nP(3, 3)\n",
+            "P(x, z) <- E(x, y), E(y, z)\n",
+            "P(x, z) <- E(x, y), E(y, z), not E(x, z)\nP(2, 4)\n",
+            "P(x, y) <- E(x, y), V[y] > 0\nP(x, z) <- P(x, y), E(y, z)\n",
+            "P(x, y) <- Q(x, y)\nP(x, y) <- E(x, y)\nQ(x, z) <- P(x, y), E(y, z)\n",
+        ],
+    );
+    text += one(
+        random,
+        &[
+            "D(x, y) min= R(x, y)\nD(x, z) min= D(x, y) + R(y, z)\n",
+            "D(x, y) : maxtimes\nD(x, y) <- R(x, y) 0.25\nD(x, z) <- D(x, y), R(y, z) 0.25\n",
+            "D(x, z) max= R(x, y) R(y, z)\n",
+            "D(x, z) += R(x, y) R(y, z)\n",
+            "D(x, z) : count\nD(x, z) <- E(x, y), E(y, z)\n",
+        ],
+    );
+    for nth in 0..1 + random.below(3) {
+        let read = |random: &mut Stream| {
+            let place = |random: &mut Stream| one(random, &["0", "1", "3", "7", "x", "y", "x"]).to_owned();
+            let name = one(random, &["P", "P", "D"]);
+            let (a, b) = (place(random), place(random));
+            if random.below(3) == 0 { format!("{name}[{a}, {b}]") } else { format!("{name}({a}, {b})") }
+        };
+        let (a, b) = (read(random), read(random));
+        let body = one(
+            random,
+            &[
+                "count[x, y](A)",
+                "relu(A)",
+                "(A)^2",
+                "max[x](A x)",
+                "A V[x]",
+                "sig(A) + B",
+                "(A - B)^2",
+                "V[x] not A",
+                "V[x] | A > 0",
+                "avg[x, y](A B)",
+            ],
+        );
+        writeln!(text, "C{nth} = {}", body.replace('A', &a).replace('B', &b)).unwrap();
+        writeln!(text, "C{nth}?").unwrap();
+    }
+    if random.below(3) == 0 {
+        text += one(random, &["P(1, x)?\n", "P(x, y)?\n", "D(1, x)?\n"]);
+    }
+    text
+}
+
+#[test]
+fn parts_of_relations_agree_with_the_reference() {
+    let first = seeded::test_seed();
+    let (count, mut same) = (common::drawn(400), 0);
+    for seed in first..first + count {
+        let mut random = seeded::Family::new("tensor-logic/tests", "parts of relations", seed).stream(0);
+        let text = parts(&mut random);
+        let mut engines = engines();
+        let reference = calculated(&text, Path::new("."), 0, &mut *engines[0].1);
+        for (name, engine) in engines.iter_mut().skip(1) {
+            let found = calculated(&text, Path::new("."), 0, &mut **engine);
+            match (&reference, found) {
+                (Ok(reference), Ok(found)) => {
+                    assert_eq!(reference.outcome.refusal, found.outcome.refusal, "{seed} {name}\n{text}");
+                    let answers = reference.outcome.answers.iter().zip(&found.outcome.answers);
+                    for (wanted, found) in answers {
+                        let (wanted, found) = (wanted.content.numbers(), found.content.numbers());
+                        let near = |(a, b): (&f64, &f64)| {
+                            (a - b).abs() <= 1e-12 * a.abs().max(1.0) || a.to_bits() == b.to_bits()
+                        };
+                        assert!(
+                            wanted.len() == found.len() && wanted.iter().zip(found).all(near),
+                            "{seed} {name}: {found:?} instead of {wanted:?}\n{text}"
+                        );
+                    }
+                    same += 1;
+                }
+                (Err(reference), Err(found)) => assert_eq!(*reference, found, "{seed} {name}\n{text}"),
+                other => panic!("{seed} {name}\n{text}\n{other:?}"),
+            }
+        }
+    }
+    assert!(same as u64 > count, "{same} of {count}");
+}

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::{Engine, Parameters, Request, Tuples, Value};
+use tensor_logic::engine::{Budget, Engine, Parameters, Request, Tuples, Value};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::program::{Program, TensorId};
@@ -76,7 +76,9 @@ fn storages(program: &Program, wanted: &Wanted) -> Vec<Difference> {
     for (name, engine) in &mut engines {
         let named = |other: Difference| Difference { how: format!("{name}: {}", other.how), ..other };
         let differing: Vec<Difference> = differences(program, engine.as_mut(), wanted).collect();
-        let differing = differing.into_iter().filter(|it| !by_demand(program, wanted, it));
+        let differing = differing
+            .into_iter()
+            .filter(|it| !by_demand(program, wanted, it) && !by_fewer_tuples(program, wanted, it));
         found.extend(differing.map(named));
     }
     found
@@ -112,6 +114,25 @@ fn by_demand(program: &Program, wanted: &Wanted, difference: &Difference) -> boo
             .is_some_and(|right| found.iter().all(|found| value_difference(found, &right).is_none()))
 }
 
+/// Whether an engine, where the reference derives more tuples than are allowed, derives fewer and answers right, or stops at another
+/// relation.
+fn by_fewer_tuples(program: &Program, wanted: &Wanted, difference: &Difference) -> bool {
+    let is_budget = |refusal: &Refusal| refusal.code == Code::Budget;
+    let expected = wanted.iter().find(|(goal, _)| *goal == difference.goal);
+    if !expected.is_some_and(|(_, expected)| expected.as_ref().is_err_and(is_budget)) {
+        return false;
+    }
+    let (parameters, budget) = (Parameters::new(), Budget { tuples: 100 * BUDGET.tuples, ..BUDGET });
+    let request = Request { program, parameters: &parameters, budget };
+    match &difference.found {
+        Err(refusal) => is_budget(refusal),
+        Ok(found) => Reference::default().values(&request, &[difference.goal]).is_ok_and(|right| {
+            found.len() == right.len()
+                && found.iter().zip(&right).all(|(found, right)| value_difference(found, right).is_none())
+        }),
+    }
+}
+
 /// What is to be said of the program in 32 bits, however relations are stored.
 fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
     let (parameters, mut known) = (Parameters::new(), Known::new());
@@ -120,6 +141,10 @@ fn in_single(program: &Program, wanted: &Wanted) -> Option<Outcome> {
         // What it answers in 64 bits without what never comes to rest is what it is here.
         let mut plain = Fast::with_storage(storage);
         let as_known = |(goal, expected): &(TensorId, Result<Vec<Value>, Refusal>)| {
+            // So it is where it goes through fewer tuples.
+            if expected.as_ref().is_err_and(|refusal| refusal.code == Code::Budget) {
+                return (*goal, plain.values(&request, &[*goal]));
+            }
             let answered = diverges(expected) && plain.values(&request, &[*goal]).is_ok();
             let right = answered.then(|| without_rest(program, *goal)).flatten();
             (*goal, right.map_or_else(|| expected.clone(), |right| Ok(vec![right])))

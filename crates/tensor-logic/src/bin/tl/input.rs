@@ -90,11 +90,17 @@ fn setting(text: &str) -> Result<Setting, String> {
     Ok(Setting { name: name.trim().replace('′', "'"), value })
 }
 
+/// A query, which asks something.
+fn query(text: &str) -> Result<String, &'static str> {
+    let says_nothing = |line: &str| line.trim_start().is_empty() || line.trim_start().starts_with('#');
+    if text.lines().all(says_nothing) { Err("it asks nothing") } else { Ok(text.to_owned()) }
+}
+
 /// What is asked beside the program.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
     /// A query after the program's own; repeatable.
-    #[arg(long = "query", value_name = "QUERY")]
+    #[arg(long = "query", value_name = "QUERY", value_parser = query)]
     queries: Vec<String>,
     /// Pass over the program's own queries.
     #[arg(long)]
