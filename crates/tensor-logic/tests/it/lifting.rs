@@ -316,7 +316,6 @@ impl Tally {
 
     /// Asks that enough of so many were.
     fn check(&self, count: u64, (legal, fewer, merged): (u64, Option<u64>, Option<u64>)) {
-        println!("of {count}: {self:?}");
         let enough = |found: u64, one_in: Option<u64>| one_in.is_none_or(|one_in| found * one_in > count);
         assert!(
             enough(self.legal, Some(legal)) && enough(self.fewer, fewer) && enough(self.merged, merged),
@@ -344,6 +343,7 @@ fn random_networks_learn_the_same() {
         }
         tally.add(&mut stream, (seed, &text), options);
     }
+    println!("of {count}: {tally:?}");
     tally.check(count, (2, Some(5), Some(10)));
 }
 
@@ -470,6 +470,7 @@ fn random_samples_learn_the_same() {
         let options = options[(stream.uniform() * 5.0) as usize];
         tally.add(&mut stream, (seed, &text), options);
     }
+    println!("of {count}: {tally:?}");
     tally.check(count, (2, None, Some(3)));
 }
 
@@ -519,6 +520,7 @@ fn random_programs_learn_the_same() {
         let text = format!("{text}\nLoss = sig({read})\nLoss? LEARN\n{name}?\n");
         tally.add(&mut stream, (seed, &text), "opt=sgd, lr=0.01, steps=2");
     }
+    println!("of {count}: {tally:?}");
     tally.check(count, (20, None, None));
 }
 
