@@ -73,7 +73,10 @@ impl Whole {
         // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let temporary = builder.tempfile_in(folder_of(path)).map_err(said)?;
+        // What is missing is said of the folder, and what else is refused of no name: nobody has named a temporary one.
+        let folder = folder_of(path);
+        std::fs::metadata(folder)?;
+        let temporary = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
         // A file that is written anew is for those whom the old one was for.
         #[cfg(unix)]
         if let Ok(old) = std::fs::metadata(path) {
@@ -118,14 +121,6 @@ impl Write for Whole {
     fn flush(&mut self) -> std::io::Result<()> {
         self.writer.flush()
     }
-}
-
-/// What the system said, without the temporary name that it was said of: nobody has named it.
-fn said(error: std::io::Error) -> std::io::Error {
-    let own = error.get_ref().and_then(std::error::Error::source);
-    let code =
-        own.and_then(|own| own.downcast_ref::<std::io::Error>()).and_then(std::io::Error::raw_os_error);
-    code.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 /// Writes a file so that at every moment the old content or the new one stands there whole.
