@@ -6,6 +6,7 @@ pub(crate) mod answers;
 pub(crate) mod command;
 pub(crate) mod engines;
 pub(crate) mod generator;
+pub(crate) mod heads;
 pub(crate) mod rounding;
 pub(crate) mod shrink;
 pub(crate) mod single;

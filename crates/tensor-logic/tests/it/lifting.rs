@@ -14,6 +14,7 @@ use tensor_logic::reference::Reference;
 
 use crate::common;
 use crate::common::answers::calculated;
+use crate::common::heads::square;
 
 /// What comes of a program: its answers, or why not.
 fn answers(text: &str) -> Result<Vec<Answer>, Vec<Code>> {
@@ -472,28 +473,6 @@ fn random_samples_learn_the_same() {
     }
     println!("of {count}: {tally:?}");
     tally.check(count, (2, None, Some(3)));
-}
-
-/// The name of a square tensor that a line computes, and how many places it has.
-fn square(line: &str) -> Option<(String, usize)> {
-    let end = line.find(|letter: char| !letter.is_alphanumeric())?;
-    let (name, rest) = line.split_at(end);
-    if !name.starts_with(char::is_uppercase) || rest.starts_with('(') || !rest.contains('=') {
-        return None;
-    }
-    let Some(inside) = rest.strip_prefix('[') else { return Some((name.to_owned(), 0)) };
-    let mut depth = 0;
-    let mut places = 1;
-    for letter in inside.chars() {
-        match letter {
-            '(' | '[' => depth += 1,
-            ']' if depth == 0 => return Some((name.to_owned(), places)),
-            ')' | ']' => depth -= 1,
-            ',' if depth == 0 => places += 1,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Programs of all kinds, with some of their arrays as parameters.

@@ -36,6 +36,7 @@ mod resumed;
 mod run;
 mod sampling;
 mod schedules;
+mod starts;
 mod strips;
 mod tables;
 mod validation;
