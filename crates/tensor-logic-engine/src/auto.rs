@@ -5,7 +5,7 @@
 //! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, or a join of three or more, it is
 //! derived first and stands as data in the program that the other engine sees; where such a relation reads relations that
 //! are not made by rules alone, these are evaluated before. Of what equations read at constants only, those parts are derived
-//! ([`crate::bound`]).
+//! (`bound`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
