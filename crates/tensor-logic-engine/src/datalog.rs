@@ -156,7 +156,8 @@ impl Session {
     }
 
     /// The tuples of all that a goal rests on, as far as its demand reaches: no proof of it needs others. `None` where something is
-    /// no relation. The session is a new one: of what another has kept, what that rests on may be gone.
+    /// no relation, or is recursive: demand may go down a recursion without the tuples in between, which are steps of a proof. The
+    /// session is a new one: of what another has kept, what that rests on may be gone.
     ///
     /// # Errors
     /// Those of [`Session::value`].
@@ -167,7 +168,9 @@ impl Session {
         budget: Budget,
     ) -> Result<Option<Vec<(TensorId, Value)>>, Refusal> {
         let needed = program.needs(&[goal]);
-        if needed.iter().any(|id| program.tensor(*id).style == Style::Square) {
+        let is_recursive =
+            |id: &TensorId| component_of(program, *id).is_some_and(|own| !matches!(own.class, Class::Plain));
+        if needed.iter().any(|id| program.tensor(*id).style == Style::Square || is_recursive(id)) {
             return Ok(None);
         }
         let found = self.try_value(program, goal, budget, &|database, tensors, _| {
