@@ -86,6 +86,7 @@ const LISTED: usize = 1 << 22;
 /// The values of any of these domains, in the order of the largest where it has all.
 fn union(program: &Program, mut domains: Vec<&Domain>) -> Option<Domain> {
     domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
+    // Where it is empty all are.
     let mut all = (*domains.first()?).clone();
     for domain in domains.into_iter().skip(1).filter(|domain| !domain.is_empty()) {
         if within(domain, &all) {
@@ -93,11 +94,8 @@ fn union(program: &Program, mut domains: Vec<&Domain>) -> Option<Domain> {
         }
         if let (Domain::Interval { from, to }, Domain::Interval { from: least, to: most }) = (&all, domain) {
             let meet = *least <= to.saturating_add(1) && *from <= most.saturating_add(1);
-            if all.is_empty() || meet || all.len().saturating_add(domain.len()) > LISTED {
-                all = match all.is_empty() {
-                    true => domain.clone(),
-                    false => Domain::Interval { from: *from.min(least), to: *to.max(most) },
-                };
+            if meet || all.len().saturating_add(domain.len()) > LISTED {
+                all = Domain::Interval { from: *from.min(least), to: *to.max(most) };
                 continue;
             }
         }

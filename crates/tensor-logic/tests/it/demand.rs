@@ -8,9 +8,10 @@ use std::path::Path;
 use seeded::Stream;
 use tensor_logic::answer::Answer;
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::Budget;
+use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::fast::Fast;
 use tensor_logic::files::Files;
+use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 use tensor_logic::world::World;
 
@@ -147,6 +148,55 @@ fn what_is_read_at_constants_is_derived_alone() {
     assert_eq!(within(&format!("{star}{join}C = count[x](B(5, x))\nC?"), 10_000), scalar(1999.0));
     let proved = within(&format!("{star}{join}B(5, 9)? @explain"), 10_000);
     assert_eq!(proved, scalar(1.0));
+}
+
+/// A tuple is proved as the reference proves it, which has all tuples at hand: through recursions, where demand skips steps, and
+/// through what is denied.
+#[test]
+fn proofs_are_those_of_the_reference() {
+    let first = seeded::test_seed();
+    let (count, mut proved) = (common::drawn(200), 0);
+    for seed in first..first + count {
+        let mut random = seeded::Family::new("tensor-logic/tests", "proofs by demand", seed).stream(0);
+        let mut text = format!("F({})\n", random.below(4));
+        for _ in 0..3 + random.below(6) {
+            writeln!(text, "E({}, {})", random.below(4), random.below(4)).unwrap();
+        }
+        for rules in [
+            &[
+                "P(x, z) <- E(x, y), P(y, z)",
+                "P(x, z) <- P(x, y), E(y, z)",
+                "P(x, z) <- P(x, y), P(y, z)",
+                "P(x, z) <- E(x, y), E(y, z)",
+                "P(x, z) <- E(y, x), E(y, z), x != z",
+            ][..],
+            &["G(x) <- P(x, y), F(y)", "G(x) <- E(x, y), not F(y)", "G(x) <- P(x, x)"],
+            &[
+                "Q(x, y) <- P(x, y), not G(x)",
+                "Q(x, y) <- P(x, z), P(z, y), not G(z)",
+                "Q(x, y) <- P(x, y), not P(y, _)",
+                "Q(x, y) <- E(x, y), not P(y, x)",
+            ],
+            &["D(x, z) min= D(x, y) + E(y, z)", "D(x, z) min= E(x, y) + E(y, z)"],
+        ] {
+            writeln!(text, "{}", one(&mut random, rules)).unwrap();
+        }
+        text += "P(x, y) <- E(x, y)\nD(x, y) min= E(x, y)\nH(x, y) <- D(x, y), Q(x, y)\n";
+        for _ in 0..4 {
+            let (a, b) = (random.below(4).to_string(), random.below(4).to_string());
+            let query = one(&mut random, &["P(A, B)", "Q(A, B)", "H(A, B)", "G(A)"]);
+            writeln!(text, "{}? @explain", query.replace('A', &a).replace('B', &b)).unwrap();
+        }
+        let proofs = |engine: &mut dyn Engine| -> Vec<String> {
+            let found = calculated(&text, Path::new("."), 0, engine).unwrap();
+            let answers = &found.outcome.answers;
+            answers.iter().map(|answer| format!("{:?}", answer.explain.as_ref().unwrap().proof)).collect()
+        };
+        let wanted = proofs(&mut Reference::default());
+        assert_eq!(proofs(&mut Auto::new(Box::<Fast>::default())), wanted, "seed {seed}\n{text}");
+        proved += wanted.iter().filter(|proof| *proof != "None").count() as u64;
+    }
+    assert!(proved > count, "{proved} proofs of {count} programs");
 }
 
 /// Relations that rules make, and equations that read parts of them, or now and then all.

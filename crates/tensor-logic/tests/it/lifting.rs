@@ -2,33 +2,20 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot learn has failed")]
 
 use std::fmt::Write;
-use std::path::Path;
 
 use seeded::Stream;
 use tensor_logic::answer::{Answer, Lifting};
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::Engine;
 use tensor_logic::error::Code;
 use tensor_logic::fast::Fast;
 use tensor_logic::reference::Reference;
 
 use crate::common;
-use crate::common::answers::calculated;
+use crate::common::answers::answers as answers_of;
 use crate::common::heads::square;
 
-/// What comes of a program: its answers, or why not.
 fn answers(text: &str) -> Result<Vec<Answer>, Vec<Code>> {
     answers_of(text, &mut Auto::new(Box::new(Fast::default())))
-}
-
-fn answers_of(text: &str, engine: &mut dyn Engine) -> Result<Vec<Answer>, Vec<Code>> {
-    match calculated(text, Path::new("."), 0, engine) {
-        Ok(found) => match found.outcome.refusal {
-            Some(report) => Err(vec![report.code]),
-            None => Ok(found.outcome.answers),
-        },
-        Err(reports) => Err(reports.into_iter().map(|report| report.code).collect()),
-    }
 }
 
 /// How many constants were looked at and left, where the program learns the same with and without `lift=yes`.

@@ -1,28 +1,13 @@
 //! Parameters to which equations add something: random programs with a start for what they compute.
 
-use std::path::Path;
-
-use tensor_logic::answer::Answer;
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::Engine;
-use tensor_logic::error::Code;
 use tensor_logic::fast::Fast;
 use tensor_logic::reference::Reference;
 
 use crate::common;
-use crate::common::answers::calculated;
+use crate::common::answers::answers;
 use crate::common::engines::STORAGES;
 use crate::common::heads::square;
-
-fn answers(text: &str, engine: &mut dyn Engine) -> Result<Vec<Answer>, Vec<Code>> {
-    match calculated(text, Path::new("."), 0, engine) {
-        Ok(found) => match found.outcome.refusal {
-            Some(report) => Err(vec![report.code]),
-            None => Ok(found.outcome.answers),
-        },
-        Err(reports) => Err(reports.into_iter().map(|report| report.code).collect()),
-    }
-}
 
 /// How a storage learns something else than the plain loops.
 fn disagreement(text: &str) -> Result<bool, String> {
@@ -114,12 +99,10 @@ fn parameters_with_equations_learn_what_the_reference_learns() {
         for (at, line) in open.into_iter().rev() {
             lines.insert(at, line);
         }
+        let (lines, goal) = (lines.join("\n"), read(&goal, places));
         let text = format!(
-            "{}\n{goal}?\nLoss = tanh({})\nLoss? @minimize(opt=sgd, lr=0.05, steps=2)\n{goal}?\n",
-            lines.join("\n"),
-            read(&goal, places)
+            "{lines}\n{goal}?\nLoss = tanh({goal})\nLoss? @minimize(opt=sgd, lr=0.05, steps=2)\n{goal}?\n"
         );
-        let text = text.replacen(&format!("\n{goal}?"), &format!("\n{}?", read(&goal, places)), 2);
         match disagreement(&text) {
             Ok(is_legal) => learned += u64::from(is_legal),
             Err(how) => {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use tensor_logic::answer::Content;
+use tensor_logic::answer::{Answer, Content};
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
-use tensor_logic::error::Refusal;
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::files::Files;
 use tensor_logic::reference::Reference;
@@ -34,6 +34,16 @@ pub(crate) fn calculated(
     source.expand(&mut Files::new(folder));
     let budget = Budget { tuples: 1_000_000, bytes: 1 << 30 };
     World::new(&source, Files::new(folder), seed).calculate(engine, budget)
+}
+
+/// The answers of a text that needs no files, or why there are none.
+pub(crate) fn answers(text: &str, engine: &mut dyn Engine) -> Result<Vec<Answer>, Vec<Code>> {
+    let found = calculated(text, Path::new("."), 0, engine)
+        .map_err(|reports| reports.into_iter().map(|report| report.code).collect::<Vec<Code>>())?;
+    match found.outcome.refusal {
+        Some(report) => Err(vec![report.code]),
+        None => Ok(found.outcome.answers),
+    }
 }
 
 /// The bindings of a relation as they are shown, without values.
