@@ -64,17 +64,18 @@ impl Bound {
     pub(crate) fn values<'a>(
         &self,
         engine: &mut Fast,
-        given: impl IntoIterator<Item = (&'a str, Arc<[f64]>)>,
+        given: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
     ) -> Result<Vec<Numbers>> {
         let mut parameters = Parameters::new();
-        for (name, values) in given {
+        for (name, mut values) in given {
             let id = tensor(&self.program, name)?;
             let places = &self.program.tensor(id).places;
             let sizes = places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
             let wanted: usize = sizes.product();
             ensure!(values.len() == wanted, "`{name}` has {wanted} elements, and {} are given", values.len());
             // A 0 among parameters has no sign: -0 + 0 is 0.
-            parameters.insert(id, Arc::new(values.iter().map(|value| value + 0.0).collect()));
+            values.iter_mut().for_each(|value| *value += 0.0);
+            parameters.insert(id, Arc::new(values));
         }
         let request = Request { program: &self.program, parameters: &parameters, budget: BUDGET };
         let values = engine.values(&request, &self.goals).map_err(|report| anyhow!("{report}"))?;

@@ -1,7 +1,5 @@
 //! Recurrent cells as equations: `learner-cell.tl` and `learner-lstm.tl`.
 
-use std::sync::Arc;
-
 use anyhow::{Result, anyhow, ensure};
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::task::batch::Batch;
@@ -93,7 +91,7 @@ impl Written {
     /// The refusals of the program.
     pub(crate) fn slopes<T: Copy + Into<f64>>(&mut self, theta: &[T]) -> Result<(f64, Vec<Numbers>)> {
         let mut rest = theta;
-        let mut given: Vec<(&str, Arc<[f64]>)> = Vec::new();
+        let mut given: Vec<(&str, Vec<f64>)> = Vec::new();
         for (name, size) in &self.weights {
             let (here, behind) = rest.split_at(rest.len().min(*size));
             rest = behind;

@@ -1,7 +1,7 @@
 //! The symbolic transformer as equations: `learner-transformer.tl`.
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use symbolic_transformer::batch::Batch;
@@ -141,7 +141,7 @@ impl Written {
     }
 
     /// The masks of an update, where there is dropout: of what belongs to a row [layer, row, width].
-    fn masks(&self, batch: &Batch, noise: Noise) -> Vec<(&'static str, Arc<[f64]>)> {
+    fn masks(&self, batch: &Batch, noise: Noise) -> Vec<(&'static str, Vec<f64>)> {
         let (rate, layers, heads) = (self.config.dropout, self.config.n_layers, self.config.n_heads);
         let dropout = |site: Site| Dropout::new(rate, noise.seed, noise.update, site.number());
         if dropout(Site::Embedding).is_none() {
@@ -152,7 +152,7 @@ impl Written {
             let factors = site.factors(row as u64, to.len());
             to.iter_mut().zip(factors).for_each(|(to, factor)| *to = f64::from(factor));
         };
-        let of = |sites: Vec<Site>| -> Arc<[f64]> {
+        let of = |sites: Vec<Site>| -> Vec<f64> {
             let mut mask = vec![1.0; sites.len() * batch.rows() * width];
             let mut slots = mask.chunks_exact_mut(width.max(1));
             for site in sites.into_iter().filter_map(dropout) {
@@ -160,7 +160,7 @@ impl Written {
                     .zip(slots.by_ref().take(batch.rows()))
                     .for_each(|(row, to)| fill(to, site, row));
             }
-            mask.into()
+            mask
         };
         let each = |site: fn(usize) -> Site| (0..layers).map(site).collect();
         // [layer, text, head, position, position read], 1 where no symbol stands.
@@ -176,17 +176,20 @@ impl Written {
         }
         vec![
             ("KeepInput", of(vec![Site::Embedding])),
-            ("KeepWeight", pairs.into()),
+            ("KeepWeight", pairs),
             ("KeepAttn", of(each(Site::AttentionOutput))),
             ("KeepDown", of(each(Site::FeedForward))),
         ]
     }
 
     /// Every weight of the program, from a flat buffer.
-    fn weights(&self, theta: &[f32]) -> Vec<(&'static str, Arc<[f64]>)> {
-        let of = |ranges: &Vec<Range<usize>>| -> Arc<[f64]> {
-            let parts = ranges.iter().filter_map(|range| theta.get(range.clone()));
-            parts.flatten().map(|x| f64::from(*x)).collect()
+    fn weights(&self, theta: &[f32]) -> Vec<(&'static str, Vec<f64>)> {
+        let of = |ranges: &Vec<Range<usize>>| -> Vec<f64> {
+            let mut all = Vec::with_capacity(ranges.iter().map(Range::len).sum());
+            for part in ranges.iter().filter_map(|range| theta.get(range.clone())) {
+                all.extend(part.iter().map(|x| f64::from(*x)));
+            }
+            all
         };
         names().into_iter().zip(self.places.iter().map(of)).collect()
     }
@@ -263,7 +266,7 @@ impl Network for Written {
             let given = own.weights(theta);
             let values = bound.values(&mut own.engine, given)?;
             // [row, symbol]
-            Ok(values.first().map(singles).unwrap_or_default())
+            Ok(values.first().map(|values| singles(values).into_owned()).unwrap_or_default())
         };
         self.logits = work(self).map_err(|error| refused(&error))?;
         Ok(&self.logits)
@@ -282,7 +285,7 @@ impl Network for Written {
         let scale = targets as f32;
         for (ranges, slopes) in self.places.iter().zip(&slopes) {
             let slopes = singles(slopes);
-            let mut rest = slopes.as_slice();
+            let mut rest = &*slopes;
             for range in ranges {
                 let (here, behind) = rest.split_at(range.len().min(rest.len()));
                 rest = behind;
@@ -295,9 +298,9 @@ impl Network for Written {
 }
 
 /// The numbers in 32 bits.
-fn singles(numbers: &Numbers) -> Vec<f32> {
+fn singles(numbers: &Numbers) -> Cow<'_, [f32]> {
     match numbers {
-        Numbers::Single(values) => values.to_vec(),
+        Numbers::Single(values) => Cow::Borrowed(values),
         Numbers::Double(values) => values.iter().map(|x| *x as f32).collect(),
     }
 }

@@ -40,8 +40,11 @@ pub fn start_values(program: &Program, id: TensorId) -> Arc<Vec<f64>> {
     let uniform = |low: f64, high: f64| all(&|at| low + (high - low) * stream(at).uniform());
     let glorot = (6.0 / (rows + columns)).sqrt();
     match &tensor.start {
-        Some(Start::Array { values, .. }) => all(&|at| values.get(at).copied().unwrap_or(0.0)),
-        Some(Start::Number(value)) => all(&|_| *value),
+        Some(Start::Array { values, .. }) => {
+            let given = values.iter().map(|value| value + 0.0).chain(std::iter::repeat(0.0));
+            Arc::new(given.take(count).collect())
+        }
+        Some(Start::Number(value)) => Arc::new(vec![*value + 0.0; count]),
         Some(Start::Normal(mean, deviation)) => normal(*mean, *deviation),
         Some(Start::Uniform(low, high)) => uniform(*low, *high),
         Some(Start::He) => normal(0.0, (2.0 / columns).sqrt()),

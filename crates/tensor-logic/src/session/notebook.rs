@@ -99,6 +99,8 @@ pub struct Notebook {
     learned: BTreeMap<String, Learned>,
     warnings: Vec<Warning>,
     kept: Kept,
+    /// A text, what it includes put in, and its parameters: a loop that gives it batch after batch asks for them each time.
+    declared: (String, Vec<String>),
 }
 
 /// Programs may be nested 256 deep, and each stage walks them by recursion.
@@ -115,6 +117,7 @@ impl Notebook {
             learned: BTreeMap::new(),
             warnings: Vec::new(),
             kept: Kept::default(),
+            declared: Default::default(),
         }
     }
 
@@ -406,7 +409,8 @@ impl Notebook {
     }
 
     /// The text with what is asked, its core form, and its warnings.
-    fn analysed(&self, asked: &Asked<'_>) -> Result<(Source, Program, Vec<Warning>), Refusals> {
+    fn analysed(&mut self, asked: &Asked<'_>) -> Result<(Source, Program, Vec<Warning>), Refusals> {
+        let source = self.source(asked);
         let analyse = |source: Source| {
             let mut world = self.world(&source);
             let analysed = world.read().and_then(|tree| world.analyse(tree));
@@ -416,7 +420,7 @@ impl Notebook {
                 Err(reports) => Err(refused(&source, reports)),
             }
         };
-        let (mut source, program, warnings) = analyse(self.source(asked))?;
+        let (mut source, program, warnings) = analyse(source)?;
         // What an `@minimize` learned without a declaration stays a parameter behind it.
         let missing = program.tensors.iter().filter(|tensor| tensor.role == Role::Missing);
         let learned: Vec<_> = missing.filter(|tensor| self.learned.contains_key(&tensor.name)).collect();
@@ -486,10 +490,13 @@ impl Notebook {
     }
 
     /// The text, the statements that name what is given, and what is asked.
-    fn source(&self, asked: &Asked<'_>) -> Source {
+    fn source(&mut self, asked: &Asked<'_>) -> Source {
         let mut source = Source::new("program", self.text.as_bytes());
         source.expand(&mut Files::new(&self.settings.folder));
-        let parameters = parameters_of(&source.text);
+        if self.declared.0 != source.text {
+            self.declared = (source.text.clone(), parameters_of(&source.text));
+        }
+        let (_, parameters) = &self.declared;
         for (name, gift) in &self.gifts {
             let starts = matches!(gift, Gift::Array(_)) && parameters.contains(name);
             let statement = (!starts && !gift.is_number()).then(|| gift.statement(name));

@@ -128,7 +128,7 @@ fn windows_of_gradients_are_those_of_the_reference() {
         let (adjoint, goals, loss) = gradients(&text);
         let parameters = all_start_values(&adjoint.program);
         let request = Request { program: &adjoint.program, parameters: &parameters, budget: BUDGET };
-        let windows = Windows::of(&adjoint.program, &goals, 8);
+        let windows = Windows::of(&adjoint.program, &goals, 8, 1);
         if windows.is_none_or(|windows| windows.inputs.len() < 2) {
             plain.push(text.clone());
         }

@@ -18,13 +18,18 @@ type Blame = Vec<TensorId>;
 
 impl Windows {
     /// How a program is gone through for these goals, if its largest stepped component has at least so many
-    /// elements.
-    pub fn of(program: &Program, goals: &[TensorId], large: u128) -> Option<Windows> {
+    /// elements, and at least so many steps.
+    pub fn of(program: &Program, goals: &[TensorId], large: u128, long: usize) -> Option<Windows> {
         let sized = program.components.iter().filter_map(|component| {
             let Class::Stepped(steps) = &component.class else { return None };
             let volume = component.tensors.iter().map(|id| volume(program, *id)).sum::<u128>();
             let moves = component.tensors.iter().all(|id| can_move(program, *id));
-            (volume >= large && moves).then_some((volume, moving(component, steps)?.0))
+            let (places, _) = (volume >= large && moves).then(|| moving(component, steps))??;
+            let steps = |(id, place): (&TensorId, &usize)| {
+                let domain = program.tensor(*id).places.get(*place).and_then(|place| place.domain.as_ref());
+                domain.map_or(0, Domain::len)
+            };
+            (places.iter().map(steps).max()? >= long).then_some((volume, places))
         });
         let mut seeds: Vec<(u128, Places)> = sized.collect();
         seeds.first()?;

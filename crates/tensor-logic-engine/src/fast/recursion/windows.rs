@@ -27,6 +27,8 @@ const GRADIENT: u128 = 1 << 23;
 /// A window has about so many elements, and at least so many steps.
 const ELEMENTS: usize = 1 << 15;
 const STEPS: usize = 256;
+/// What moves with a recursion may begin before it and end behind it: together they are at most so many times as long.
+const SHIFTED: usize = 8;
 /// What is asked for may have so many elements.
 const ASKED: usize = 1 << 20;
 /// So many programs' windows are remembered.
@@ -95,7 +97,8 @@ impl Fast {
         let program = request.program;
         let sparse = self.storage == Storage::Sparse;
         let few = u128::from(request.budget.bytes) / 32;
-        let least = if sparse { 8 } else { LARGE.min(few / 4) };
+        // Of fewer steps than a window has nothing is spared: to find that out takes longer than to ask.
+        let (least, long) = if sparse { (8, 1) } else { (LARGE.min(few / 4), STEPS / SHIFTED) };
         // Every query is answered by one evaluation where nothing changes.
         let mut all = goals.to_vec();
         all.extend(program.actions.iter().map(|action| match action {
@@ -105,10 +108,10 @@ impl Fast {
         let changes = |goals: &[TensorId]| {
             program.needs(goals).iter().any(|id| program.tensor(*id).role == Role::Parameter)
         };
-        let windows = Windows::of(program, &all, least)?;
+        let windows = Windows::of(program, &all, least, long)?;
         let moved: Vec<TensorId> = windows.moved.iter().map(|moved| moved.id).collect();
         let (windows, covered) = match changes(&moved) {
-            true => (Windows::of(program, goals, least)?, None),
+            true => (Windows::of(program, goals, least, long)?, None),
             false => (windows, Some(all)),
         };
         let single = windows.sums.is_empty();

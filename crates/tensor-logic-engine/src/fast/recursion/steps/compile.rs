@@ -170,6 +170,10 @@ impl<'m, 'p> Compiler<'m, 'p> {
         let bindings = size(&free);
         let terms = (0..equation.terms.len()).map(|at| self.term(equation, at, bindings));
         let terms = terms.collect::<Option<_>>()?;
+        // What is too much already does not become less.
+        if self.work > SMALL {
+            return None;
+        }
         let combine = self.program.tensor(equation.tensor).combine;
         Some(Rule { tensor, combine, head, follows, free, terms })
     }
