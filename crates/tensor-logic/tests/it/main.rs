@@ -38,6 +38,7 @@ mod sampling;
 mod schedules;
 mod starts;
 mod strips;
+mod surface;
 mod tables;
 mod validation;
 mod weighted;
