@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::presence::{bounds_where_defined, bounds_with, extent};
 use crate::program::{
     Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Otherwise, Range,
-    Role, Style, TensorId, Term, When,
+    Role, Style, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
@@ -319,16 +319,19 @@ impl Inference<'_> {
         }
         let inner =
             |other: IndexId| if other == index { None } else { self.reach(equation, other, depth + 1) };
+        // Where it belongs to a scope within, that binds it.
+        let bodies =
+            || scopes(equation).into_iter().filter(|own| own.index == index).flat_map(|own| own.bodies);
         match &self.draft.program.index(index).range {
             Range::Domain(domain) => extent(domain),
-            Range::Computed => equation.terms.iter().flat_map(|term| &term.when.guards).find_map(|guard| {
+            Range::Computed => bodies().flat_map(|(_, when)| &when.guards).find_map(|guard| {
                 let Guard::Bind(own, function) = guard else { return None };
                 (*own == index).then(|| bounds_with(function, &inner)).flatten()
             }),
             Range::Tuples => {
                 let reach = Reach { inference: self, index };
-                let of_term = |term: &Term| reach.expr(&term.body).and(reach.when(&term.when));
-                let all = equation.terms.iter().map(of_term).reduce(Within::or);
+                let all =
+                    bodies().map(|(body, when)| reach.expr(body).and(reach.when(when))).reduce(Within::or);
                 match all {
                     Some(Within::Between(from, to)) if from <= to => Some((from, to)),
                     _ => None,

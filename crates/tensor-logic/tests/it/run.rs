@@ -23,7 +23,7 @@ fn analysed(text: &str, semiring: Option<InSemiring>) -> Result<Program, Vec<Ref
 }
 
 /// A host without a world.
-struct Alone<'a>(&'a str);
+pub(crate) struct Alone<'a>(pub(crate) &'a str);
 
 impl Host for Alone<'_> {
     fn write(

@@ -11,18 +11,22 @@ mod scopes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tensor_logic::answer::Content;
+use tensor_logic::ast::{self, Goal, StatementKind};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::parse::parse;
 use tensor_logic::program::{Program, Role, TensorId};
 use tensor_logic::reference::Reference;
+use tensor_logic::run::run;
 use tensor_logic::value::Const;
 
 use crate::common::engines::analysed;
 use crate::common::generator;
 use crate::common::shrink::shrunk;
 use crate::common::{self};
+use crate::run::Alone;
 
-use meaning::{Found, Meaning, Skip, Thing};
+use meaning::{Answered, Found, Meaning, Skip, Thing};
 
 const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
 
@@ -38,10 +42,7 @@ fn near(a: f64, b: f64) -> bool {
 
 /// The elements of a value, those of a square tensor all of them.
 fn elements(program: &Program, id: TensorId, value: &Value) -> BTreeMap<Vec<Thing>, f64> {
-    let thing = |value: Const| match value {
-        Const::Int(value) => Thing::Int(value),
-        Const::Symbol(id) => Thing::Symbol(program.symbols.name(id).to_owned()),
-    };
+    let thing = |value: Const| meaning::thing(program, value);
     match value {
         Value::Tuples(found) => {
             let tuple = |tuple: &[Const]| tuple.iter().map(|value| thing(*value)).collect();
@@ -61,6 +62,7 @@ struct Tally {
     same: usize,
     skipped: BTreeMap<&'static str, usize>,
     refused: usize,
+    answers: usize,
 }
 
 /// The first tensor of which the text says something else than the reference.
@@ -103,6 +105,66 @@ fn difference(text: &str, tally: &mut Tally) -> Option<String> {
         }
         tally.same += 1;
     }
+    answers(text, &tree, &program, &meaning, tally)
+}
+
+/// The first query that is answered otherwise than the text says.
+fn answers(
+    text: &str,
+    tree: &ast::Program,
+    program: &Program,
+    meaning: &Meaning<'_>,
+    tally: &mut Tally,
+) -> Option<String> {
+    let queries = tree.statements.iter().filter_map(|statement| match &statement.kind {
+        StatementKind::Query { goal, directives } => Some((goal, directives.is_empty())),
+        _ => None,
+    });
+    let outcome = run(program, text, BUDGET, &mut Reference::default(), &mut Alone(text));
+    for ((goal, plain), answer) in queries.zip(&outcome.answers) {
+        let Goal::Literals(literals) = goal else { continue };
+        let domains = match &answer.content {
+            Content::Tensor { domains, .. } => domains.iter().map(|domain| meaning::things(program, domain)).collect(),
+            _ => Vec::new(),
+        };
+        let said = match meaning.answer(literals, &domains) {
+            Ok(said) if plain => said,
+            Ok(_) => continue,
+            Err(Skip(why)) => {
+                *tally.skipped.entry(why).or_default() += 1;
+                continue;
+            }
+        };
+        let same = match (&answer.content, &said) {
+            (Content::Scalar(found), Answered::Scalar(said)) => match (found, said) {
+                (Some(found), Some(said)) => near(*found, *said),
+                (found, said) => found == said,
+            },
+            (Content::Tensor { values, .. }, Answered::Tensor(said)) => {
+                values.len() == said.len() && values.iter().zip(said).all(|(a, b)| near(*a, *b))
+            }
+            (Content::Relation { tuples, values, .. }, Answered::Relation(said)) => {
+                let thing = |value: &Const| meaning::thing(program, *value);
+                let found: Vec<Vec<Thing>> =
+                    tuples.iter().map(|tuple| tuple.iter().map(thing).collect()).collect();
+                let ones = vec![1.0; found.len()];
+                let values = values.as_ref().unwrap_or(&ones);
+                found.len() == said.len()
+                    && found.iter().zip(values).all(|(at, value)| said.get(at).is_some_and(|said| near(*said, *value)))
+            }
+            _ => false,
+        };
+        // Whether an element is 0 may hang on rounding.
+        let small = |value: &f64| *value != 0.0 && value.abs() < 1e-12;
+        if !same && answer.content.numbers().iter().any(small) {
+            *tally.skipped.entry("an element near 0").or_default() += 1;
+            continue;
+        }
+        if !same {
+            return Some(format!("{}: answered {:?}\n  the text says {said:?}", answer.text, answer.content));
+        }
+        tally.answers += 1;
+    }
     None
 }
 
@@ -123,7 +185,8 @@ fn the_text_says_what_the_reference_computes() {
             println!("{text}\n{how}\n");
         }
     }
-    println!("{} tensors are the same, {} refused, skipped: {:?}", tally.same, tally.refused, tally.skipped);
+    let Tally { same, answers, refused, skipped } = &tally;
+    println!("{same} tensors and {answers} answers are the same, {refused} refused, skipped: {skipped:?}");
     assert!(tally.same > tally.skipped.values().sum::<usize>(), "most is understood");
 }
 

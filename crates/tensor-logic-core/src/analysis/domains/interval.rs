@@ -2,6 +2,7 @@
 //! it stays inside a domain.
 
 use crate::presence::{bounds_where_defined, bounds_with, extent, range};
+use crate::linear::linear;
 use crate::program::{IndexFn, IndexId, Program, Range, floor_div};
 use crate::value::{Const, Domain};
 
@@ -108,6 +109,9 @@ impl<R: Fn(IndexId) -> Option<(i64, i64)>> Solver<'_, R> {
             IndexFn::Index(id) => (*id == self.index).then_some((low, high)),
             IndexFn::Const(_) | IndexFn::Ordinal(_) | IndexFn::Remainder(..) => None,
             IndexFn::Negate(a) => self.solve(a, high.checked_neg()?, low.checked_neg()?),
+            IndexFn::Add(a, b) | IndexFn::Subtract(a, b) if self.holds(a) && self.holds(b) => {
+                self.solve_sum(function, low, high)
+            }
             IndexFn::Add(a, b) => {
                 let (open, other) = self.sides(a, b)?;
                 let (from, to) = bounds(other)?;
@@ -141,6 +145,22 @@ impl<R: Fn(IndexId) -> Option<(i64, i64)>> Solver<'_, R> {
                 self.solve(a, low.checked_mul(divisor)?, last)
             }
         }
+    }
+
+    /// The same of a sum in which the open index stands more than once: `i + i` is `2 * i`.
+    fn solve_sum(&self, function: &IndexFn, low: i64, high: i64) -> Option<(i64, i64)> {
+        let (terms, constant) = linear(function)?;
+        let (own, others): (Vec<_>, Vec<_>) = terms.into_iter().partition(|(index, _)| *index == self.index);
+        let (mut low, mut high) = (low.checked_sub(constant)?, high.checked_sub(constant)?);
+        for (index, coefficient) in others {
+            let (from, to) = (self.range)(index)?;
+            let (a, b) = (from.checked_mul(coefficient)?, to.checked_mul(coefficient)?);
+            (low, high) = (low.checked_sub(a.min(b))?, high.checked_sub(a.max(b))?);
+        }
+        let [(index, coefficient)] = own.as_slice() else { return None };
+        let factor = IndexFn::Const(Const::Int(*coefficient));
+        let product = IndexFn::Multiply(Box::new(IndexFn::Index(*index)), Box::new(factor));
+        self.solve(&product, low, high)
     }
 
     fn holds(&self, function: &IndexFn) -> bool {

@@ -402,23 +402,33 @@ impl Inference<'_> {
         }
     }
 
-    /// `Dk` counts the range of `dk`.
+    /// `Dk` counts the range of `dk`; of what tuples bind at a computed place, or a guard computes, all between the ends.
     fn copies(&mut self, equations: &[EquationId]) {
         let mut copies = Vec::new();
         for id in equations {
             for scoped in scopes(self.draft.program.equation(*id)) {
                 let note = self.draft.indices.get(scoped.index.0 as usize);
                 if let Some(original) = note.and_then(|note| note.copy_of) {
-                    copies.push((scoped.index, original));
+                    copies.push((*id, scoped.index, original));
                 }
             }
         }
-        for (copy, original) in copies {
-            let range = match self.draft.program.index(original).range.clone() {
-                Range::Domain(domain) => domain,
-                Range::Tuples | Range::Computed => self.class_domain(original).unwrap_or(Domain::size(0)),
+        for (id, copy, original) in copies {
+            let between = || {
+                let (from, to) = self.reach(self.draft.program.equation(id), original, 0)?;
+                Some(Domain::Interval { from, to })
             };
-            self.set_range(copy, range);
+            let range = match self.draft.program.index(original).range.clone() {
+                Range::Domain(domain) => Some(domain),
+                Range::Tuples | Range::Computed => self.class_domain(original).or_else(between),
+            };
+            if range.is_none() && !self.poisoned.contains(&self.draft.program.equation(id).tensor) {
+                let (size, index) = (self.draft.program.index(copy), self.draft.program.index(original));
+                let message = format!("nothing says how many values `{}` has", index.name);
+                let help = format!("declare its range, `{} : 4`, or write the number", index.name);
+                self.refused.domains.push(Refusal::new(Code::UnboundIndex, size.span, message).help(help));
+            }
+            self.set_range(copy, range.unwrap_or(Domain::size(0)));
         }
     }
 }

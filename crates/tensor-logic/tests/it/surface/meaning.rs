@@ -9,7 +9,7 @@ use tensor_logic::ast::{
     StatementKind,
 };
 use tensor_logic::program::{Kind, Program, Style, TensorId};
-use tensor_logic::value::Const;
+use tensor_logic::value::{Const, Domain};
 
 use super::scopes::{self, EXPLICIT, Names, Parts};
 
@@ -93,16 +93,19 @@ const ROUNDS: usize = 300;
 /// What an index of integers is looked for in.
 const FAR: i64 = 80;
 
-pub(super) fn domains(program: &Program, id: TensorId) -> Vec<Vec<Thing>> {
-    let thing = |value: Const| match value {
+pub(super) fn thing(program: &Program, value: Const) -> Thing {
+    match value {
         Const::Int(value) => Thing::Int(value),
         Const::Symbol(id) => Thing::Symbol(program.symbols.name(id).to_owned()),
-    };
-    let domains = program.tensor(id).domains();
-    domains
-        .iter()
-        .map(|domain| (0..domain.len()).filter_map(|at| domain.value(at)).map(thing).collect())
-        .collect()
+    }
+}
+
+pub(super) fn things(program: &Program, domain: &Domain) -> Vec<Thing> {
+    (0..domain.len()).filter_map(|at| Some(thing(program, domain.value(at)?))).collect()
+}
+
+pub(super) fn domains(program: &Program, id: TensorId) -> Vec<Vec<Thing>> {
+    program.tensor(id).domains().iter().map(|domain| things(program, domain)).collect()
 }
 
 /// All tuples over some domains, row-major.
@@ -122,6 +125,9 @@ pub(super) fn prepared(tree: &ast::Program) -> (ast::Program, BTreeMap<String, (
     for statement in &mut tree.statements {
         match &mut statement.kind {
             StatementKind::Rule { body, .. } => body.iter_mut().for_each(|literal| fresh.literal(literal)),
+            StatementKind::Query { goal: ast::Goal::Literals(literals), .. } => {
+                literals.iter_mut().for_each(|literal| fresh.literal(literal));
+            }
             StatementKind::Equation { right: RightSide::Expr { expr, guards }, .. } => {
                 fresh.expr(expr);
                 guards.iter_mut().for_each(|literal| fresh.literal(literal));
@@ -149,7 +155,9 @@ impl Fresh {
                 PlaceKind::Wildcard => (None, None),
                 PlaceKind::Slice(from, to) => (bound(from), bound(to)),
             };
-            let name = format!("#{}", self.slices.len());
+            // Who asks with a slice wants to see where; a wildcard is nobody's to see.
+            let mark = if matches!(place.kind, PlaceKind::Wildcard) { '_' } else { '#' };
+            let name = format!("{mark}{}", self.slices.len());
             self.slices.insert(name.clone(), interval);
             place.kind = PlaceKind::Index(IndexExpr { kind: IndexKind::Index(name), span: place.span });
         }
@@ -273,8 +281,12 @@ impl<'t> Meaning<'t> {
                     let domain = domain_of(domain, &sets)?;
                     self.declared.extend(names.iter().map(|name| (name.text.clone(), domain.clone())));
                 }
-                StatementKind::Equation { head, right: RightSide::Expr { expr, guards }, .. }
-                    if head.brackets == Brackets::None && guards.is_empty() =>
+                StatementKind::Equation {
+                    head,
+                    sign: Sign::Equal | Sign::Plus,
+                    right: RightSide::Expr { expr, guards },
+                    ..
+                } if head.brackets == Brackets::None && guards.is_empty() =>
                 {
                     let number = match &expr.kind {
                         ExprKind::Number(number) => Some(number.value),
@@ -451,7 +463,8 @@ impl<'t> Meaning<'t> {
             elements.extend(all(&known.domains).into_iter().map(|at| (at, empty)));
         }
         for (at, values) in of {
-            if values.iter().any(|value| value.is_nan()) && sign != Sign::Equal {
+            let open = sign == Sign::Times && values.iter().any(|value| value.is_infinite());
+            if open || (values.iter().any(|value| value.is_nan()) && sign != Sign::Equal) {
                 return Err(Skip("what is no number"));
             }
             let sum = || values.iter().sum::<f64>();
@@ -548,7 +561,7 @@ impl<'t> Meaning<'t> {
                     let own = parts.own(&|name| lefts.contains(name)).ok_or(Skip("guards share an index"))?;
                     let open = lefts.iter().chain(&own).cloned().collect();
                     let mut must = positive(guards);
-                    required(term, &mut must);
+                    required(term, here.square, &mut must);
                     let uses = self.uses_in(term, guards, here.square, false);
                     self.each(&here, open, (guards, &must, &uses), &mut Env::new(), &mut |env| {
                         if !self.hold(&here, guards, env)? {
@@ -563,6 +576,93 @@ impl<'t> Meaning<'t> {
             }
         }
         Ok(())
+    }
+
+    /// What a query asks, as far as its literals say it; the domains are those of a dense answer.
+    pub(super) fn answer(&self, literals: &[Literal], domains: &[Vec<Thing>]) -> Out<Answered> {
+        let Some(head) = literals.iter().find_map(|literal| match &literal.kind {
+            LiteralKind::Positive(reference) => Some(reference),
+            _ => None,
+        }) else {
+            return Err(Skip("a question without a reference"));
+        };
+        let mut free = Vec::new();
+        for literal in literals {
+            in_order(literal, &mut free);
+        }
+        let mut uses = Vec::new();
+        literals.iter().for_each(|literal| self.uses_of_literal(literal, false, &mut uses));
+        let together = BTreeSet::new();
+        let here = Here { square: false, head, uses, together: &together, lefts: Names::new() };
+        let wild: Vec<String> = free.iter().filter(|name| name.starts_with('_')).cloned().collect();
+        free.retain(|name| !name.starts_with('_'));
+        let [literal] = literals else {
+            let mut found = BTreeMap::new();
+            let must = positive(literals);
+            let open = free.iter().chain(&wild).cloned().collect();
+            self.each(&here, open, (literals, &must, &here.uses), &mut Env::new(), &mut |env| {
+                if self.hold(&here, literals, env)? {
+                    found.insert(free.iter().filter_map(|name| env.get(name).cloned()).collect(), 1.0);
+                }
+                Ok(())
+            })?;
+            return Ok(if free.is_empty() {
+                Answered::Scalar(Some(f64::from(!found.is_empty())))
+            } else {
+                Answered::Relation(found)
+            });
+        };
+        if !matches!(literal.kind, LiteralKind::Positive(_)) {
+            return Err(Skip("a question of a comparison"));
+        }
+        let name = &head.name.text;
+        let known = self.known.get(name).ok_or(Skip("an unknown tensor"))?;
+        if head.brackets == Brackets::None && !known.domains.is_empty() {
+            let found = self.tensor(name)?;
+            return Ok(match known.round {
+                true => Answered::Relation(found.elements.clone()),
+                false => {
+                    let all = all(&known.domains);
+                    Answered::Tensor(all.iter().filter_map(|at| found.elements.get(at).copied()).collect())
+                }
+            });
+        }
+        if head.brackets == Brackets::Square || !known.round && head.brackets == Brackets::None {
+            let mut values = Vec::new();
+            for at in all(domains) {
+                if at.len() != free.len() {
+                    return Err(Skip("a slice that is asked for"));
+                }
+                let mut env: Env = free.iter().cloned().zip(at).collect();
+                let mut sum = 0.0;
+                self.each(&here, wild.clone(), (&[], &[], &here.uses), &mut env, &mut |env| {
+                    sum += self.read(head, env, false, &here)?.unwrap_or(0.0);
+                    Ok(())
+                })?;
+                values.push(sum + 0.0);
+            }
+            return Ok(if free.is_empty() { Answered::Scalar(values.pop()) } else { Answered::Tensor(values) });
+        }
+        if !wild.is_empty() && known.kind != Kind::Bool {
+            return Err(Skip("a wildcard over values"));
+        }
+        let mut found = BTreeMap::new();
+        let open = free.iter().chain(&wild).cloned().collect();
+        self.each(&here, open, (literals, &[head], &here.uses), &mut Env::new(), &mut |env| {
+            let value = match head.brackets {
+                Brackets::Round => self.read(head, env, false, &here)?,
+                _ => self.element(head, env)?.0,
+            };
+            if let Some(value) = value {
+                found.insert(free.iter().filter_map(|name| env.get(name).cloned()).collect(), value);
+            }
+            Ok(())
+        })?;
+        Ok(match (free.is_empty(), found.values().next(), known.kind) {
+            (false, ..) => Answered::Relation(found),
+            (true, found, Kind::Bool) => Answered::Scalar(Some(f64::from(found.is_some()))),
+            (true, found, _) => Answered::Scalar(found.copied()),
+        })
     }
 
     fn array(
@@ -649,6 +749,7 @@ impl<'t> Meaning<'t> {
         let mut offset = 0i64;
         for argument in arguments {
             let ExprKind::Reference(reference) = &argument.kind else { return Err(Skip("a computed row")) };
+            let uses = self.uses_in(argument, &[], here.square, false);
             let mut merged: Vec<String> = Vec::new();
             for place in &reference.places {
                 let mut names = Names::new();
@@ -657,7 +758,7 @@ impl<'t> Meaning<'t> {
                 merged.extend(fresh.filter(|name| !merged.contains(name)).collect::<Vec<_>>());
             }
             let ranges: Vec<Vec<Thing>> =
-                merged.iter().map(|name| self.range(here, name, &here.uses)).collect::<Out<_>>()?;
+                merged.iter().map(|name| self.range_of(here, name, &uses)).collect::<Out<_>>()?;
             let all = all(&ranges);
             self.each(here, stays.clone(), (&[], &[], &here.uses), &mut Env::new(), &mut |env| {
                 for (nth, values) in all.iter().enumerate() {
@@ -842,7 +943,10 @@ impl<'t> Meaning<'t> {
             }
             if !self.known.contains_key(name) || !self.said.contains_key(name) {
                 let index = name.to_lowercase();
-                return Ok(Some(self.range(here, &index, &here.uses)?.len() as f64));
+                if !self.declared.contains_key(&index) {
+                    return Err(Skip("the size of an index that is not declared"));
+                }
+                return Ok(Some(self.range_of(here, &index, &here.uses)?.len() as f64));
             }
         }
         if reference.brackets == Brackets::Round && matches!(name.as_str(), "Even" | "Odd") {
@@ -855,7 +959,8 @@ impl<'t> Meaning<'t> {
                 Some(value) => Some(value),
                 None => (zero && inside).then_some(0.0),
             },
-            _ if round => inside.then(|| found.unwrap_or(0.0)),
+            // Integers and symbols together are no domain.
+            _ if round => found.or(inside.then_some(0.0)),
             _ => found,
         })
     }
@@ -890,12 +995,7 @@ impl<'t> Meaning<'t> {
                 fits &= match &place.kind {
                     PlaceKind::Wildcard => true,
                     PlaceKind::Index(index) => self.index(index, env)? == *at,
-                    PlaceKind::Slice(from, to) => {
-                        let bound = |bound: &Option<IndexExpr>| {
-                            bound.as_ref().map(|bound| self.index(bound, env)).transpose()
-                        };
-                        bound(from)?.is_none_or(|from| from <= *at) && bound(to)?.is_none_or(|to| *at < to)
-                    }
+                    PlaceKind::Slice(..) => return Err(Skip("a slice that is denied")),
                 };
             }
             if fits {
@@ -1030,7 +1130,7 @@ impl<'t> Meaning<'t> {
         let mut sum = None;
         let mut must = positive(guards);
         if !zero {
-            required(body, &mut must);
+            required(body, here.square, &mut must);
         }
         let uses = self.uses_in(body, guards, here.square, zero);
         self.each(here, own.into_iter().collect(), (guards, &must, &uses), &mut env.clone(), &mut |env| {
@@ -1060,7 +1160,7 @@ impl<'t> Meaning<'t> {
             names.iter().flatten().filter(|name| !env.contains_key(*name)).cloned().collect();
         let mut sum = None;
         for ((minus, term), own) in terms.iter().zip(&names) {
-            let acting = acting(guards, own, &anywhere)?;
+            let acting = acting(guards, own, &anywhere, env)?;
             if let Some(value) = self.sum(here, term, &acting, env, zero)? {
                 sum = Some(sum.unwrap_or(0.0) + if *minus { -value } else { value });
             }
@@ -1085,7 +1185,7 @@ impl<'t> Meaning<'t> {
         let mut values = Vec::new();
         let mut must = positive(guards);
         if let [(_, term)] = scopes::terms(argument).as_slice() {
-            required(term, &mut must);
+            required(term, here.square, &mut must);
         }
         let uses = self.uses_in(argument, guards, here.square, false);
         self.each(here, local, (guards, &must, &uses), &mut outer, &mut |env| {
@@ -1145,7 +1245,7 @@ impl<'t> Meaning<'t> {
         let mut values = Vec::new();
         let mut must = positive(guards);
         if let [(_, term)] = scopes::terms(argument).as_slice() {
-            required(term, &mut must);
+            required(term, here.square, &mut must);
         }
         self.each(here, axes, (&[], &must, &here.uses), &mut outer, &mut |env| {
             values.extend(self.argument(here, argument, guards, env, false)?);
@@ -1169,7 +1269,7 @@ impl<'t> Meaning<'t> {
     }
 
     /// The values of an index: those of the tuples that must be there, or its range.
-    fn values(
+    fn bound_values(
         &self,
         here: &Here<'_>,
         name: &str,
@@ -1177,7 +1277,7 @@ impl<'t> Meaning<'t> {
         uses: &[Use],
     ) -> Out<Vec<Thing>> {
         if self.declared.contains_key(name) {
-            return self.range(here, name, uses);
+            return self.range_of(here, name, uses);
         }
         for reference in must {
             if reference.brackets != Brackets::Round || matches!(reference.name.text.as_str(), "Even" | "Odd") {
@@ -1207,12 +1307,22 @@ impl<'t> Meaning<'t> {
                 };
             }
         }
-        self.range(here, name, if here.lefts.contains(name) { &here.uses } else { uses })
+        let left = here.lefts.contains(name);
+        let binds = |one: &Use| one.loose && names_of(&one.index).contains(name);
+        if left && here.uses.iter().any(binds) {
+            return Err(Skip("an index of the left that one term binds"));
+        }
+        self.range_of(here, name, if left { &here.uses } else { uses })
     }
 
-    /// What an index ranges over in an equation.
-    fn range(&self, here: &Here<'_>, name: &str, uses: &[Use]) -> Out<Vec<Thing>> {
-        let range = self.range_of(here, name, uses)?;
+    fn values(
+        &self,
+        here: &Here<'_>,
+        name: &str,
+        must: &[&Reference],
+        uses: &[Use],
+    ) -> Out<Vec<Thing>> {
+        let range = self.bound_values(here, name, must, uses)?;
         let Some((from, to)) = self.slices.get(name) else { return Ok(range) };
         let inside = |value: &Thing| match value {
             Thing::Int(value) => from.is_none_or(|from| from <= *value) && to.is_none_or(|to| *value < to),
@@ -1221,15 +1331,12 @@ impl<'t> Meaning<'t> {
         Ok(range.into_iter().filter(inside).collect())
     }
 
+    /// What an index ranges over in an equation.
     fn range_of(&self, here: &Here<'_>, name: &str, uses: &[Use]) -> Out<Vec<Thing>> {
         if let Some(domain) = self.declared.get(name) {
             return Ok(domain.clone());
         }
-        let names = |index: &IndexExpr| {
-            let mut names = Names::new();
-            scopes::of_index(index, &mut names);
-            names
-        };
+        let names = names_of;
         let own: Vec<&Use> = uses.iter().filter(|one| names(&one.index).contains(name)).collect();
         // What the domains of tensors outside the recursion leave.
         let mut range: Option<BTreeSet<Thing>> = None;
@@ -1295,20 +1402,19 @@ impl<'t> Meaning<'t> {
             }
             return Ok(found.into_iter().flatten().map(Thing::Int).collect());
         }
-        let own = own
-            .iter()
-            .filter(|one| one.loose)
-            .filter_map(|one| Some((*one, self.known.get(&one.tensor)?.domains.get(one.place)?)));
-        inside.extend(own);
         let lone = inside.iter().find(|(one, _)| alone(&one.index) == Some(name));
         if let Some((_, domain)) = lone {
             return Ok((*domain).clone());
+        }
+        if uses.iter().any(|one| names(&one.index).contains(name)) {
+            return Err(Skip("the domain of a class"));
         }
         // The domain of its class: that of the left side, where it stands alone.
         let left =
             here.head.places.iter().position(|place| index_of(place).ok().and_then(alone) == Some(name));
         let known = self.known.get(&here.head.name.text);
         match left.and_then(|place| known?.domains.get(place)) {
+            Some(_) if known.is_some_and(|known| known.round) => Err(Skip("the domain of a class")),
             Some(domain) => Ok(domain.clone()),
             None => Err(Skip("an index that nothing limits")),
         }
@@ -1364,10 +1470,18 @@ impl<'t> Meaning<'t> {
         }
     }
 
+    /// A denied reference limits nothing.
+    fn denied(&self, reference: &Reference, uses: &mut Vec<Use>) {
+        let from = uses.len();
+        self.use_of(reference, false, uses);
+        uses.iter_mut().skip(from).for_each(|one| one.loose = true);
+    }
+
     fn uses_of_literal(&self, literal: &Literal, square: bool, uses: &mut Vec<Use>) {
         match &literal.kind {
             LiteralKind::Positive(reference) => self.use_of(reference, false, uses),
-            LiteralKind::Negative(_) | LiteralKind::Assign { .. } => {}
+            LiteralKind::Assign { .. } => {}
+            LiteralKind::Negative(reference) => self.denied(reference, uses),
             LiteralKind::Compare { left, right, .. } => {
                 self.uses_of(left, square, false, uses);
                 self.uses_of(right, square, false, uses);
@@ -1387,7 +1501,8 @@ impl<'t> Meaning<'t> {
                 self.uses_of(exponent, square, zero, uses);
             }
             ExprKind::Reference(reference) => self.use_of(reference, zero, uses),
-            ExprKind::Number(_) | ExprKind::Not(_) | ExprKind::Index(_) | ExprKind::Text(_) => {}
+            ExprKind::Not(reference) => self.denied(reference, uses),
+            ExprKind::Number(_) | ExprKind::Index(_) | ExprKind::Text(_) => {}
             ExprKind::Call { name, axes, arguments, guards } => {
                 let name = name.text.as_str();
                 let missing = (axes.is_some() && EXPLICIT.contains(&name))
@@ -1406,13 +1521,13 @@ impl<'t> Meaning<'t> {
 }
 
 /// The guards that act in a term: those whose indices it has, or nobody, with what they compute.
-fn acting(guards: &[Literal], own: &Names, anywhere: &Names) -> Out<Vec<Literal>> {
+fn acting(guards: &[Literal], own: &Names, anywhere: &Names, env: &Env) -> Out<Vec<Literal>> {
     let mut groups: Vec<(Names, Vec<&Literal>)> = Vec::new();
     for guard in guards {
         let mut names = Names::new();
         scopes::of_literal(guard, &mut names);
         let shared = |group: &(Names, Vec<&Literal>)| {
-            group.0.intersection(&names).any(|name| !anywhere.contains(name))
+            group.0.intersection(&names).any(|name| !anywhere.contains(name) && !env.contains_key(name))
         };
         // Literals that share an index of theirs alone stay together.
         let (joined, rest): (Vec<_>, Vec<_>) = groups.into_iter().partition(shared);
@@ -1498,7 +1613,7 @@ fn domain_of(domain: &DomainExpr, sets: &BTreeMap<&str, Vec<Thing>>) -> Out<Vec<
 fn function(name: &str, values: &[f64]) -> Out<f64> {
     let nan = values.iter().any(|value| value.is_nan());
     Ok(match (name, values) {
-        ("max" | "min" | "relu" | "leaky" | "step" | "sign", _) if nan => {
+        ("max" | "min" | "relu" | "leaky" | "step" | "sign" | "sig", _) if nan => {
             return Err(Skip("what is no number"));
         }
         ("step", [x]) => f64::from(*x > 0.0),
@@ -1596,25 +1711,81 @@ fn positive(literals: &[Literal]) -> Vec<&Reference> {
     literals.iter().filter_map(reference).collect()
 }
 
-/// The references of a body without which it is absent.
-fn required<'a>(body: &'a Expr, into: &mut Vec<&'a Reference>) {
+/// The references of a body without which it is absent; in arguments of elementwise functions of a square tensor they are read
+/// as 0.
+fn required<'a>(body: &'a Expr, square: bool, into: &mut Vec<&'a Reference>) {
     match &body.kind {
-        ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| required(term, into)),
-        ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| required(factor, into)),
-        ExprKind::Negate(inner) => required(inner, into),
+        ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| required(term, square, into)),
+        ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| required(factor, square, into)),
+        ExprKind::Negate(inner) => required(inner, square, into),
         ExprKind::Power(base, exponent, _) => {
-            required(base, into);
-            required(exponent, into);
+            required(base, square, into);
+            required(exponent, square, into);
         }
         ExprKind::Reference(reference) => into.push(reference),
         ExprKind::Group { expr, guards } => {
-            required(expr, into);
+            required(expr, square, into);
             into.extend(positive(guards));
         }
-        ExprKind::Number(_)
-        | ExprKind::Not(_)
-        | ExprKind::Index(_)
-        | ExprKind::Text(_)
-        | ExprKind::Call { .. } => {}
+        ExprKind::Call { name, axes, arguments, guards } => {
+            let name = name.text.as_str();
+            if axes.is_some() && EXPLICIT.contains(&name) {
+                return;
+            }
+            into.extend(positive(guards));
+            if !square || matches!(name, "softmax" | "lnorm") {
+                for argument in arguments {
+                    if let [(_, term)] = scopes::terms(argument).as_slice() {
+                        required(term, square, into);
+                    }
+                }
+            }
+        }
+        ExprKind::Number(_) | ExprKind::Not(_) | ExprKind::Index(_) | ExprKind::Text(_) => {}
     }
+}
+
+/// What a query is answered with.
+#[derive(Debug)]
+pub(super) enum Answered {
+    Scalar(Option<f64>),
+    /// The bindings of the free indices.
+    Relation(BTreeMap<Vec<Thing>, f64>),
+    /// Row-major.
+    Tensor(Vec<f64>),
+}
+
+/// The indices of a literal in the order in which they first stand.
+fn in_order(literal: &Literal, into: &mut Vec<String>) {
+    fn index(of: &IndexExpr, into: &mut Vec<String>) {
+        match &of.kind {
+            IndexKind::Index(name) if !into.contains(name) => into.push(name.clone()),
+            IndexKind::Negate(inner) | IndexKind::Group(inner) => index(inner, into),
+            IndexKind::Binary(_, a, b) => {
+                index(a, into);
+                index(b, into);
+            }
+            _ => {}
+        }
+    }
+    match &literal.kind {
+        LiteralKind::Positive(reference) | LiteralKind::Negative(reference) => {
+            for place in &reference.places {
+                if let PlaceKind::Index(of) = &place.kind {
+                    index(of, into);
+                }
+            }
+        }
+        LiteralKind::Compare { .. } | LiteralKind::Assign { .. } => {
+            let mut names = Names::new();
+            scopes::of_literal(literal, &mut names);
+            into.extend(names.into_iter().filter(|name| !into.contains(name)).collect::<Vec<_>>());
+        }
+    }
+}
+
+fn names_of(index: &IndexExpr) -> Names {
+    let mut names = Names::new();
+    scopes::of_index(index, &mut names);
+    names
 }

@@ -83,12 +83,45 @@ pub(super) fn is_product(expr: &Expr) -> bool {
     }
 }
 
+/// The indices of an expression outside of its guards, but those that are local in it.
+fn valued(expr: &Expr, into: &mut Names) {
+    match &expr.kind {
+        ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| valued(term, into)),
+        ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| valued(factor, into)),
+        ExprKind::Negate(inner) | ExprKind::Group { expr: inner, .. } => valued(inner, into),
+        ExprKind::Power(base, exponent, _) => {
+            valued(base, into);
+            valued(exponent, into);
+        }
+        ExprKind::Number(_) | ExprKind::Text(_) => {}
+        ExprKind::Reference(reference) | ExprKind::Not(reference) => of_reference(reference, into),
+        ExprKind::Index(name) => {
+            into.insert(name.text.clone());
+        }
+        ExprKind::Call { name, axes, arguments, .. } => {
+            let mut own = Names::new();
+            arguments.iter().for_each(|argument| valued(argument, &mut own));
+            let names = axes.iter().flatten().map(|name| name.text.clone());
+            if EXPLICIT.contains(&name.text.as_str()) {
+                names.for_each(|name| {
+                    own.remove(&name);
+                });
+            } else {
+                own.extend(names);
+            }
+            into.append(&mut own);
+        }
+    }
+}
+
 /// Where indices occur in a body that is not entered where other scopes are.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) direct: Names,
     /// One for each scope within, or argument of a call.
     pub(super) inside: Vec<Names>,
+    /// What occurs otherwise than in guards.
+    pub(super) valued: Names,
     /// One for each list of guards of what is no scope.
     pub(super) guards: Vec<Names>,
 }
@@ -97,6 +130,7 @@ impl Parts {
     pub(super) fn of(expr: &Expr) -> Parts {
         let mut parts = Parts::default();
         parts.add(expr);
+        valued(expr, &mut parts.valued);
         parts
     }
 
@@ -160,7 +194,7 @@ impl Parts {
         for name in lists().flatten() {
             let times = lists().filter(|list| list.contains(name)).count();
             if times > 1 {
-                if !self.inside.iter().any(|list| list.contains(name)) && !bound(name) && !own.contains(name)
+                if !self.valued.contains(name) && !bound(name) && !own.contains(name)
                 {
                     return None;
                 }
