@@ -82,10 +82,10 @@ fn difference(text: &str, tally: &mut Tally) -> Option<String> {
     let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
     for (id, tensor) in (0u32..).map(TensorId).zip(&program.tensors) {
         let missing = |id: &TensorId| program.tensor(*id).role == Role::Missing;
-        if tensor.hidden || tensor.version > 0 || program.needs(&[id]).iter().any(missing) {
+        if tensor.hidden || program.needs(&[id]).iter().any(missing) {
             continue;
         }
-        let said = match meaning.tensor(&tensor.name) {
+        let said = match meaning.tensor(&meaning::versioned(tensor)) {
             Ok(said) => said,
             Err(Skip(why)) => {
                 *tally.skipped.entry(why).or_default() += 1;

@@ -38,9 +38,9 @@ impl Inference<'_> {
             let mine: Vec<IndexId> = open.iter().filter(|(e, _)| e == id).map(|(_, index)| *index).collect();
             self.limit_by_reads(*id, mine, &own, &mut given);
         }
-        for (equation, index) in open {
-            if !given.contains_key(&index) {
-                self.range_without_reads(equation, index, &own, &given);
+        for (equation, index) in &open {
+            if !given.contains_key(index) {
+                self.range_without_reads(*equation, *index, &own, &open, &given);
             }
         }
         self.parameter_places(&equations);
@@ -230,25 +230,29 @@ impl Inference<'_> {
         id: EquationId,
         index: IndexId,
         own: &HashSet<TensorId>,
+        open: &[(EquationId, IndexId)],
         given: &HashMap<IndexId, Domain>,
     ) {
         let class = self.classes.index(index);
         let recursive = !own.is_empty();
-        let elsewhere = given
+        let mut others: Vec<(IndexId, &Domain)> = given
             .iter()
             .filter(|(other, _)| recursive && self.classes.index(**other) == class)
-            .map(|(other, domain)| (*other, domain.clone()))
-            .min_by_key(|(other, _)| *other);
-        // Of several ranges the smallest that all reads of the class allow.
-        let mut met = elsewhere.map(|(_, domain)| domain);
-        if let Some(domain) = &mut met {
-            let mut others: Vec<_> =
-                given.iter().filter(|(other, _)| self.classes.index(**other) == class).collect();
-            others.sort_by_key(|(other, _)| **other);
-            for (_, other) in others {
-                *domain = intersect(domain, other);
-            }
+            .map(|(other, domain)| (*other, domain))
+            .collect();
+        others.sort_by_key(|(other, _)| *other);
+        // Those say it that stand in the same places of the recursion: another index of the class may be limited by what
+        // does not concern this one (`H[t+1, i] = H[t, i] A[k-1] M[i, k]`).
+        let mine = self.places_within(id, index, own);
+        let beside = |other: IndexId| {
+            let equation = open.iter().find(|(_, open)| *open == other);
+            equation.is_some_and(|(id, _)| !self.places_within(*id, other, own).is_disjoint(&mine))
+        };
+        if others.iter().any(|(other, _)| beside(*other)) {
+            others.retain(|(other, _)| beside(*other));
         }
+        // Of several ranges the smallest that all reads allow.
+        let met = others.into_iter().map(|(_, domain)| domain.clone()).reduce(|met, other| intersect(&met, &other));
         if let Some(domain) = met {
             return self.set_range(index, domain);
         }
@@ -269,6 +273,22 @@ impl Inference<'_> {
                 self.set_range(index, Domain::size(0));
             }
         }
+    }
+
+    /// The places of the recursion's tensors in which an index stands alone.
+    fn places_within(
+        &self,
+        id: EquationId,
+        index: IndexId,
+        own: &HashSet<TensorId>,
+    ) -> HashSet<(TensorId, usize)> {
+        let equation = self.draft.program.equation(id);
+        let head = equation.head.iter().enumerate().filter(|(_, function)| function.alone() == Some(index));
+        let head = head.map(|(place, _)| (equation.tensor, place));
+        let reads = arguments_with(equation, index).into_iter();
+        let reads = reads.filter(|(_, _, function)| function.alone() == Some(index));
+        let reads = reads.map(|(read, place, _)| (read.tensor, place));
+        head.chain(reads).filter(|(tensor, _)| own.contains(tensor)).collect()
     }
 
     /// Integers and symbols in the place that a slice reads.

@@ -8,7 +8,7 @@ use tensor_logic::ast::{
     IndexOperator, Item, Joint, Literal, LiteralKind, Place, PlaceKind, Reference, RightSide, Sign,
     StatementKind,
 };
-use tensor_logic::program::{Kind, Program, Style, TensorId};
+use tensor_logic::program::{Kind, Program, Style, Tensor, TensorId};
 use tensor_logic::value::{Const, Domain};
 
 use super::scopes::{self, EXPLICIT, Names, Parts};
@@ -54,6 +54,7 @@ enum Body<'t> {
 }
 
 /// Where an index is read: what it ranges over follows from these.
+#[derive(Clone)]
 struct Use {
     tensor: String,
     place: usize,
@@ -63,6 +64,7 @@ struct Use {
 }
 
 /// What is said in one equation.
+#[derive(Clone)]
 struct Here<'a> {
     square: bool,
     head: &'a Reference,
@@ -70,6 +72,8 @@ struct Here<'a> {
     /// The tensors that are computed together with its own.
     together: &'a BTreeSet<String>,
     lefts: Names,
+    /// Those of them that every term binds.
+    bound: Names,
 }
 
 /// The meaning of a program.
@@ -124,6 +128,15 @@ pub(super) fn prepared(tree: &ast::Program) -> (ast::Program, BTreeMap<String, (
     let mut tree = tree.clone();
     for statement in &mut tree.statements {
         match &mut statement.kind {
+            StatementKind::Equation { head, sign, right: RightSide::Expr { expr, guards }, .. }
+                if *sign == Sign::Redefine =>
+            {
+                fresh.expr(expr);
+                guards.iter_mut().for_each(|literal| fresh.literal(literal));
+                fresh.versions.entry(head.name.text.clone()).or_default().push('~');
+                fresh.named(&mut head.name.text);
+                *sign = Sign::Equal;
+            }
             StatementKind::Rule { body, .. } => body.iter_mut().for_each(|literal| fresh.literal(literal)),
             StatementKind::Query { goal: ast::Goal::Literals(literals), .. } => {
                 literals.iter_mut().for_each(|literal| fresh.literal(literal));
@@ -141,10 +154,19 @@ pub(super) fn prepared(tree: &ast::Program) -> (ast::Program, BTreeMap<String, (
 #[derive(Default)]
 struct Fresh {
     slices: BTreeMap<String, (Option<i64>, Option<i64>)>,
+    /// What stands behind the names of tensors that were redefined above.
+    versions: BTreeMap<String, String>,
 }
 
 impl Fresh {
+    fn named(&self, name: &mut String) {
+        if let Some(marks) = self.versions.get(name) {
+            name.push_str(marks);
+        }
+    }
+
     fn reference(&mut self, reference: &mut Reference) {
+        self.named(&mut reference.name.text);
         for place in &mut reference.places {
             let bound = |bound: &Option<IndexExpr>| match bound.as_ref().map(|bound| &bound.kind) {
                 Some(IndexKind::Integer(value)) => Some(*value),
@@ -166,7 +188,8 @@ impl Fresh {
     fn literal(&mut self, literal: &mut Literal) {
         match &mut literal.kind {
             LiteralKind::Positive(reference) => self.reference(reference),
-            LiteralKind::Negative(_) | LiteralKind::Assign { .. } => {}
+            LiteralKind::Negative(reference) => self.named(&mut reference.name.text),
+            LiteralKind::Assign { .. } => {}
             LiteralKind::Compare { left, right, .. } => {
                 self.expr(left);
                 self.expr(right);
@@ -184,7 +207,8 @@ impl Fresh {
                 self.expr(exponent);
             }
             ExprKind::Reference(reference) => self.reference(reference),
-            ExprKind::Number(_) | ExprKind::Not(_) | ExprKind::Index(_) | ExprKind::Text(_) => {}
+            ExprKind::Not(reference) => self.named(&mut reference.name.text),
+            ExprKind::Number(_) | ExprKind::Index(_) | ExprKind::Text(_) => {}
             ExprKind::Call { arguments, guards, .. } => {
                 arguments.iter_mut().for_each(|argument| self.expr(argument));
                 guards.iter_mut().for_each(|literal| self.literal(literal));
@@ -208,8 +232,7 @@ fn alone(index: &IndexExpr) -> Option<&str> {
 
 fn index_of(place: &Place) -> Out<&IndexExpr> {
     match &place.kind {
-        PlaceKind::Index(index) if !place.star => Ok(index),
-        PlaceKind::Index(_) => Err(Skip("a virtual place")),
+        PlaceKind::Index(index) => Ok(index),
         _ => Err(Skip("a slice on the left")),
     }
 }
@@ -235,7 +258,7 @@ impl<'t> Meaning<'t> {
         {
             let round = tensor.style == Style::Round;
             let known = Known { round, kind: tensor.kind, domains: domains(program, id) };
-            meaning.known.insert(tensor.name.clone(), known);
+            meaning.known.insert(versioned(tensor), known);
         }
         meaning.names(tree)?;
         for statement in &tree.statements {
@@ -328,7 +351,6 @@ impl<'t> Meaning<'t> {
                 (reference, Body::Fact)
             }
             StatementKind::Rule { head, body, .. } => (head, Body::Rule(body)),
-            StatementKind::Equation { sign: Sign::Redefine, .. } => return Err(Skip("a redefinition")),
             StatementKind::Equation { head, sign, right, .. } => match right {
                 RightSide::Array(array) => (head, Body::Array(array)),
                 RightSide::Expr { expr, guards } => (head, Body::Equation(*sign, expr, guards)),
@@ -463,7 +485,8 @@ impl<'t> Meaning<'t> {
             elements.extend(all(&known.domains).into_iter().map(|at| (at, empty)));
         }
         for (at, values) in of {
-            let open = sign == Sign::Times && values.iter().any(|value| value.is_infinite());
+            let product = || values.iter().product::<f64>();
+            let open = sign == Sign::Times && !product().is_finite();
             if open || (values.iter().any(|value| value.is_nan()) && sign != Sign::Equal) {
                 return Err(Skip("what is no number"));
             }
@@ -474,7 +497,7 @@ impl<'t> Meaning<'t> {
                 (Kind::Tropical, _) | (_, Sign::Min) => min(),
                 (Kind::MaxTimes | Kind::MaxMin, _) | (_, Sign::Max) => max(),
                 (_, Sign::Avg) => sum() / values.len() as f64,
-                (_, Sign::Times) => values.iter().product(),
+                (_, Sign::Times) => product(),
                 (_, Sign::Or) => f64::from(values.iter().any(|value| *value > 0.0)),
                 _ => sum(),
             };
@@ -504,12 +527,22 @@ impl<'t> Meaning<'t> {
         let known = self.known.get(&head.name.text).ok_or(Skip("an unknown tensor"))?;
         let mut lefts = Names::new();
         scopes::of_reference(head, &mut lefts);
+        let is_bound = |name: &str| match &said.body {
+            Body::Fact | Body::Array(_) => false,
+            Body::Rule(body) => binding(name, &positive(body)).is_some(),
+            Body::Equation(sign, expr, guards) => terms_of(*sign, expr).iter().all(|(_, term)| {
+                let mut must = positive(guards);
+                required(term, !known.round, &mut must);
+                binding(name, &must).is_some()
+            }),
+        };
         let here = Here {
             square: !known.round,
             head,
             uses: self.uses(said, !known.round),
             together,
             lefts: lefts.clone(),
+            bound: lefts.iter().filter(|name| is_bound(name)).cloned().collect(),
         };
         let left = |env: &Env| -> Out<Vec<Thing>> {
             head.places.iter().map(|place| self.index(index_of(place)?, env)).collect()
@@ -551,11 +584,7 @@ impl<'t> Meaning<'t> {
                 self.concatenated(&here, expr, guards, into)?;
             }
             Body::Equation(sign, expr, guards) => {
-                let terms = match sign {
-                    Sign::Equal | Sign::Plus => scopes::terms(expr),
-                    _ => vec![(false, *expr)],
-                };
-                for (minus, term) in terms {
+                for (minus, term) in terms_of(*sign, expr) {
                     let mut parts = Parts::of(term);
                     parts.guards.push(scopes::of_literals(guards));
                     let own = parts.own(&|name| lefts.contains(name)).ok_or(Skip("guards share an index"))?;
@@ -593,7 +622,7 @@ impl<'t> Meaning<'t> {
         let mut uses = Vec::new();
         literals.iter().for_each(|literal| self.uses_of_literal(literal, false, &mut uses));
         let together = BTreeSet::new();
-        let here = Here { square: false, head, uses, together: &together, lefts: Names::new() };
+        let here = Here { square: false, head, uses, together: &together, lefts: Names::new(), bound: Names::new() };
         let wild: Vec<String> = free.iter().filter(|name| name.starts_with('_')).cloned().collect();
         free.retain(|name| !name.starts_with('_'));
         let [literal] = literals else {
@@ -683,7 +712,10 @@ impl<'t> Meaning<'t> {
             match alone(index) {
                 Some(name) => {
                     let domain = self.declared.get(name).cloned();
-                    places.push(domain.unwrap_or_else(|| (0..FAR).map(Thing::Int).collect()));
+                    let own = known.domains.get(places.len());
+                    let symbols = own.filter(|own| matches!(own.first(), Some(Thing::Symbol(_)))).cloned();
+                    let numbers = || (0..FAR).map(Thing::Int).collect();
+                    places.push(domain.or(symbols).unwrap_or_else(numbers));
                     open.push(true);
                 }
                 None => {
@@ -955,11 +987,15 @@ impl<'t> Meaning<'t> {
         let round = self.known.get(name).is_some_and(|known| known.round);
         let (found, inside) = self.element(reference, env)?;
         Ok(match reference.brackets {
+            Brackets::Round if !round && found.is_some_and(is_near_zero) => {
+                return Err(Skip("an element near 0"));
+            }
             Brackets::Round => match found.filter(|value| round || *value != 0.0) {
                 Some(value) => Some(value),
                 None => (zero && inside).then_some(0.0),
             },
             // Integers and symbols together are no domain.
+            _ if round && !self.said.contains_key(name) => return Err(Skip("an empty relation")),
             _ if round => found.or(inside.then_some(0.0)),
             _ => found,
         })
@@ -1061,15 +1097,21 @@ impl<'t> Meaning<'t> {
                 sum
             }
             ExprKind::Product(factors) => {
-                let mut product = Some(1.0);
+                let (mut product, mut near) = (Some(1.0), false);
                 for (joint, factor) in factors {
                     let value = value(factor)?;
                     product = product.zip(value).map(|(product, value)| match joint {
-                        Joint::Over => product / value,
+                        Joint::Over => {
+                            near |= !matches!(factor.kind, ExprKind::Number(_)) && is_near_zero(value);
+                            product / value
+                        }
                         _ => product * value,
                     });
                     if *joint == Joint::Remainder {
                         return Err(Skip("a remainder as a value"));
+                    }
+                    if near {
+                        return Err(Skip("a divisor near 0"));
                     }
                 }
                 product
@@ -1188,6 +1230,10 @@ impl<'t> Meaning<'t> {
             required(term, here.square, &mut must);
         }
         let uses = self.uses_in(argument, guards, here.square, false);
+        // A local index is none of the left side.
+        let mut inner = here.clone();
+        inner.lefts.retain(|name| !local.contains(name));
+        let here = &inner;
         self.each(here, local, (guards, &must, &uses), &mut outer, &mut |env| {
             values.extend(self.argument(here, argument, guards, env, false)?);
             Ok(())
@@ -1279,38 +1325,25 @@ impl<'t> Meaning<'t> {
         if self.declared.contains_key(name) {
             return self.range_of(here, name, uses);
         }
-        for reference in must {
-            if reference.brackets != Brackets::Round || matches!(reference.name.text.as_str(), "Even" | "Odd") {
-                continue;
-            }
-            let round = self.known.get(&reference.name.text).is_some_and(|known| known.round);
-            for (nth, place) in reference.places.iter().enumerate() {
-                let PlaceKind::Index(index) = &place.kind else { continue };
-                let mut names = Names::new();
-                scopes::of_index(index, &mut names);
-                if names.len() != 1 || !names.contains(name) || has_division(index) {
-                    continue;
-                }
-                let column: BTreeSet<Thing> = match self.found.get(&reference.name.text) {
-                    Some(Ok(found)) => found
-                        .elements
-                        .iter()
-                        .filter(|(_, value)| round || **value != 0.0)
-                        .filter_map(|(at, _)| at.get(nth).cloned())
-                        .collect(),
-                    Some(Err(skip)) => return Err(*skip),
-                    None => BTreeSet::new(),
-                };
-                return match alone(index) {
-                    Some(_) => Ok(column.into_iter().collect()),
-                    None => self.solutions(name, index, &|value| column.contains(value)),
-                };
-            }
-        }
+        // What not every term binds has one range for all of them.
         let left = here.lefts.contains(name);
-        let binds = |one: &Use| one.loose && names_of(&one.index).contains(name);
-        if left && here.uses.iter().any(binds) {
-            return Err(Skip("an index of the left that one term binds"));
+        let bound = binding(name, must).filter(|_| !left || here.bound.contains(name));
+        if let Some((reference, place, index)) = bound {
+            let round = self.known.get(&reference.name.text).is_some_and(|known| known.round);
+            let column: BTreeSet<Thing> = match self.found.get(&reference.name.text) {
+                Some(Ok(found)) => found
+                    .elements
+                    .iter()
+                    .filter(|(_, value)| round || **value != 0.0)
+                    .filter_map(|(at, _)| at.get(place).cloned())
+                    .collect(),
+                Some(Err(skip)) => return Err(*skip),
+                None => BTreeSet::new(),
+            };
+            return match alone(index) {
+                Some(_) => Ok(column.into_iter().collect()),
+                None => self.solutions(name, index, &|value| column.contains(value)),
+            };
         }
         self.range_of(here, name, if left { &here.uses } else { uses })
     }
@@ -1341,12 +1374,10 @@ impl<'t> Meaning<'t> {
         // What the domains of tensors outside the recursion leave.
         let mut range: Option<BTreeSet<Thing>> = None;
         let mut moved = Vec::new();
-        let mut inside = Vec::new();
         for one in own.iter().filter(|one| !one.loose) {
             let Some(known) = self.known.get(&one.tensor) else { return Err(Skip("a built-in relation")) };
             let Some(domain) = known.domains.get(one.place) else { return Err(Skip("another rank")) };
             if here.together.contains(&one.tensor) {
-                inside.push((*one, domain));
                 continue;
             }
             let others = names(&one.index).len() > 1;
@@ -1388,7 +1419,7 @@ impl<'t> Meaning<'t> {
                         env.insert(name.to_owned(), Thing::Int(value));
                         inside &= domain.contains(&self.index(&one.index, &env)?);
                     }
-                    if inside && value.abs() == FAR {
+                    if inside && value.abs() > FAR - 8 {
                         return Err(Skip("an index without an end"));
                     }
                     if inside {
@@ -1401,10 +1432,6 @@ impl<'t> Meaning<'t> {
                 });
             }
             return Ok(found.into_iter().flatten().map(Thing::Int).collect());
-        }
-        let lone = inside.iter().find(|(one, _)| alone(&one.index) == Some(name));
-        if let Some((_, domain)) = lone {
-            return Ok((*domain).clone());
         }
         if uses.iter().any(|one| names(&one.index).contains(name)) {
             return Err(Skip("the domain of a class"));
@@ -1426,7 +1453,7 @@ impl<'t> Meaning<'t> {
         for value in -FAR..=FAR {
             let env = Env::from([(name.to_owned(), Thing::Int(value))]);
             if fits(&self.index(index, &env)?) {
-                if value.abs() == FAR {
+                if value.abs() > FAR - 8 {
                     return Err(Skip("an index without an end"));
                 }
                 found.push(Thing::Int(value));
@@ -1507,10 +1534,18 @@ impl<'t> Meaning<'t> {
                 let name = name.text.as_str();
                 let missing = (axes.is_some() && EXPLICIT.contains(&name))
                     || matches!(name, "softmax" | "lnorm" | "concat");
+                let from = uses.len();
                 for argument in arguments {
                     self.uses_of(argument, square, square && !missing, uses);
                 }
                 guards.iter().for_each(|literal| self.uses_of_literal(literal, square, uses));
+                if EXPLICIT.contains(&name) {
+                    // A local index is another one than that of its name outside.
+                    let local = axes.iter().flatten().map(|axis| axis.text.as_str());
+                    for local in local.filter(|local| !self.declared.contains_key(*local)) {
+                        uses.iter_mut().skip(from).for_each(|one| renamed(&mut one.index, local));
+                    }
+                }
             }
             ExprKind::Group { expr, guards } => {
                 self.uses_of(expr, square, zero, uses);
@@ -1788,4 +1823,49 @@ fn names_of(index: &IndexExpr) -> Names {
     let mut names = Names::new();
     scopes::of_index(index, &mut names);
     names
+}
+
+/// The place of a reference that binds an index to the tuples there are.
+fn binding<'a>(name: &str, must: &[&'a Reference]) -> Option<(&'a Reference, usize, &'a IndexExpr)> {
+    let may = |reference: &&&Reference| {
+        reference.brackets == Brackets::Round && !matches!(reference.name.text.as_str(), "Even" | "Odd")
+    };
+    must.iter().filter(may).find_map(|reference| {
+        reference.places.iter().enumerate().find_map(|(nth, place)| {
+            let PlaceKind::Index(index) = &place.kind else { return None };
+            let names = names_of(index);
+            (names.len() == 1 && names.contains(name) && !has_division(index)).then_some((*reference, nth, index))
+        })
+    })
+}
+
+/// What is summed by itself on a right side.
+fn terms_of(sign: Sign, expr: &Expr) -> Vec<(bool, &Expr)> {
+    match sign {
+        Sign::Equal | Sign::Plus => scopes::terms(expr),
+        _ => vec![(false, expr)],
+    }
+}
+
+/// Gives an index a name that no text has.
+fn renamed(index: &mut IndexExpr, local: &str) {
+    match &mut index.kind {
+        IndexKind::Index(name) if name == local => name.push('~'),
+        IndexKind::Negate(inner) | IndexKind::Group(inner) => renamed(inner, local),
+        IndexKind::Binary(_, a, b) => {
+            renamed(a, local);
+            renamed(b, local);
+        }
+        _ => {}
+    }
+}
+
+/// Whether rounding alone may have made it something else than 0.
+fn is_near_zero(value: f64) -> bool {
+    value != 0.0 && value.abs() < 1e-11
+}
+
+/// The name of a tensor, with a mark for each time that it was redefined.
+pub(super) fn versioned(tensor: &Tensor) -> String {
+    tensor.name.clone() + &"~".repeat(tensor.version as usize)
 }
