@@ -187,6 +187,7 @@ const BY_BOTH: &[(&str, &str, (u64, u64), &str)] = &[
     ("A = [1]\nA[0 / (2 - 2)]?", "not-a-constant", (2, 3), "the divisor is 0"),
     ("R(1)\nR(x), x != 1 / 0?", "not-a-constant", (2, 12), "the divisor is 0"),
     ("i : j\nA[i] = 1\nA?", "not-a-constant", (1, 5), "an index has no value here"),
+    ("R(1); R(Ann)\nC = R(x) X\nC?", "unbound-index", (2, 10), "nothing says how many values"),
     // Relations that are built in.
     ("Even(_)?", "unbound-index", (1, 6), "integers without end"),
     ("Odd(1:4)?", "unbound-index", (1, 5), "integers without end"),

@@ -25,7 +25,7 @@ pub(crate) fn drawn(programs: u64) -> u64 {
 
 /// How many cases the corpus has: a case that is lost is missed.
 const PUBLIC: usize = 73;
-const OWN: usize = 613;
+const OWN: usize = 616;
 
 /// Name and text of every program of the public corpus, in order.
 pub(crate) fn programs() -> Vec<(String, String)> {

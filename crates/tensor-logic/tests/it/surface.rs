@@ -34,7 +34,7 @@ const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How far numbers of the same meaning may lie apart: sums in another order, rounds that end elsewhere.
-const NEAR: f64 = 1e-7;
+const NEAR: f64 = 1e-6;
 
 fn near(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= NEAR * a.abs().max(b.abs()).max(1.0)
@@ -124,7 +124,9 @@ fn answers(
     for ((goal, plain), answer) in queries.zip(&outcome.answers) {
         let Goal::Literals(literals) = goal else { continue };
         let domains = match &answer.content {
-            Content::Tensor { domains, .. } => domains.iter().map(|domain| meaning::things(program, domain)).collect(),
+            Content::Tensor { domains, .. } => {
+                domains.iter().map(|domain| meaning::things(program, domain)).collect()
+            }
             _ => Vec::new(),
         };
         let said = match meaning.answer(literals, &domains) {
@@ -150,7 +152,10 @@ fn answers(
                 let ones = vec![1.0; found.len()];
                 let values = values.as_ref().unwrap_or(&ones);
                 found.len() == said.len()
-                    && found.iter().zip(values).all(|(at, value)| said.get(at).is_some_and(|said| near(*said, *value)))
+                    && found
+                        .iter()
+                        .zip(values)
+                        .all(|(at, value)| said.get(at).is_some_and(|said| near(*said, *value)))
             }
             _ => false,
         };
@@ -188,29 +193,4 @@ fn the_text_says_what_the_reference_computes() {
     let Tally { same, answers, refused, skipped } = &tally;
     println!("{same} tensors and {answers} answers are the same, {refused} refused, skipped: {skipped:?}");
     assert!(tally.same > tally.skipped.values().sum::<usize>(), "most is understood");
-}
-
-/// Prints what a program's text says: `CALCULEMUS_SHOW=FILE`.
-#[test]
-fn shown() {
-    let Ok(file) = std::env::var("CALCULEMUS_SHOW") else { return };
-    let Ok(text) = std::fs::read_to_string(file) else { return };
-    let program = analysed(&text).unwrap();
-    let (tree, _) = parse(&text);
-    let (tree, slices) = meaning::prepared(&tree);
-    let meaning = match Meaning::of(&tree, &slices, &program) {
-        Ok(meaning) => meaning,
-        Err(Skip(why)) => return println!("skipped: {why}"),
-    };
-    for (id, tensor) in (0u32..).map(TensorId).zip(&program.tensors) {
-        let parameters = Parameters::new();
-        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
-        let found = Reference::default().values(&request, &[id]);
-        println!(
-            "{} {:?}\n  text {:?}\n  reference {found:?}",
-            tensor.name,
-            meaning::domains(&program, id),
-            meaning.tensor(&tensor.name)
-        );
-    }
 }

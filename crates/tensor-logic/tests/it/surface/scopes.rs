@@ -194,8 +194,7 @@ impl Parts {
         for name in lists().flatten() {
             let times = lists().filter(|list| list.contains(name)).count();
             if times > 1 {
-                if !self.valued.contains(name) && !bound(name) && !own.contains(name)
-                {
+                if !self.valued.contains(name) && !bound(name) && !own.contains(name) {
                     return None;
                 }
                 own.insert(name.clone());
