@@ -644,7 +644,14 @@ impl<'t> Meaning<'t> {
                 Some(name) => {
                     let domain = self.declared.get(name).cloned();
                     let own = known.domains.get(places.len());
-                    let symbols = own.filter(|own| matches!(own.first(), Some(Thing::Symbol(_)))).cloned();
+                    // Of a whole array, or over symbols, the class says where its entries stand.
+                    let whole = self.said.get(&head.name.text).is_some_and(|said| said.len() == 1);
+                    let symbols = |own: &&Vec<Thing>| matches!(own.first(), Some(Thing::Symbol(_)));
+                    let symbols = own.filter(|own| whole || symbols(own)).cloned();
+                    let moved = own.is_some_and(|own| own.first() != Some(&Thing::Int(0)));
+                    if domain.is_none() && symbols.is_none() && moved {
+                        return Err(Skip("an array for a part"));
+                    }
                     let numbers = || (0..FAR).map(Thing::Int).collect();
                     places.push(domain.or(symbols).unwrap_or_else(numbers));
                     open.push(true);

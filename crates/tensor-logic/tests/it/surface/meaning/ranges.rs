@@ -168,6 +168,10 @@ impl Meaning<'_> {
                 found.push(Thing::Int(value));
             }
         }
+        // `n - n` limits nothing, whatever it is.
+        if found.is_empty() {
+            return Err(Skip("a range without values"));
+        }
         Ok(found)
     }
 
@@ -276,15 +280,23 @@ pub(super) fn is_simple(index: &IndexExpr) -> bool {
     }
 }
 
-/// The references among literals.
+/// The references without which literals do not hold.
 pub(super) fn positive(literals: &[Literal]) -> Vec<&Reference> {
-    fn reference(literal: &Literal) -> Option<&Reference> {
+    let mut found = Vec::new();
+    for literal in literals {
         match &literal.kind {
-            LiteralKind::Positive(reference) => Some(reference),
-            _ => None,
+            LiteralKind::Positive(reference) => found.push(reference),
+            LiteralKind::Compare { left, right, .. } => {
+                for side in [left, right] {
+                    if let [(_, term)] = scopes::terms(side).as_slice() {
+                        required(term, false, &mut found);
+                    }
+                }
+            }
+            LiteralKind::Negative(_) | LiteralKind::Assign { .. } => {}
         }
     }
-    literals.iter().filter_map(reference).collect()
+    found
 }
 
 /// The references of a body without which it is absent; in arguments of elementwise functions of a square tensor they are read

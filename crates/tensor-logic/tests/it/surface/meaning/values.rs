@@ -205,7 +205,7 @@ impl Meaning<'_> {
             }
             Brackets::Round => match found.filter(|value| round || *value != 0.0) {
                 Some(value) => Some(value),
-                None if zero && !self.said.contains_key(name) => return Err(Skip("an empty relation")),
+                None if zero && !inside => return Err(Skip("a tuple outside of a domain")),
                 None => (zero && inside).then_some(0.0),
             },
             // Integers and symbols together are no domain.
@@ -501,6 +501,13 @@ impl Meaning<'_> {
             _ => return Err(Skip("a computed epsilon")),
         };
         let Some(own) = self.argument(here, argument, guards, env, false)? else { return Ok(None) };
+        // What a relation beside the function binds may be more than it goes along.
+        for axis in &axes {
+            let range = self.range_of(here, axis, &here.uses)?;
+            if env.get(axis).is_some_and(|value| !range.contains(value)) {
+                return Err(Skip("an axis of another range"));
+            }
+        }
         let mut outer = env.clone();
         axes.iter().for_each(|axis| {
             outer.remove(axis);
