@@ -1,8 +1,8 @@
 //! Intervals of index functions: what values a function takes, and for which values of one index
 //! it stays inside a domain.
 
-use crate::presence::{bounds_where_defined, bounds_with, extent, range};
 use crate::linear::linear;
+use crate::presence::{bounds_where_defined, bounds_with, extent, range};
 use crate::program::{IndexFn, IndexId, Program, Range, floor_div};
 use crate::value::{Const, Domain};
 

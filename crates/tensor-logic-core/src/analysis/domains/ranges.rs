@@ -252,7 +252,8 @@ impl Inference<'_> {
             others.retain(|(other, _)| beside(*other));
         }
         // Of several ranges the smallest that all reads allow.
-        let met = others.into_iter().map(|(_, domain)| domain.clone()).reduce(|met, other| intersect(&met, &other));
+        let met =
+            others.into_iter().map(|(_, domain)| domain.clone()).reduce(|met, other| intersect(&met, &other));
         if let Some(domain) = met {
             return self.set_range(index, domain);
         }
