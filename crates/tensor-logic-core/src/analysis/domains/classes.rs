@@ -184,7 +184,7 @@ impl Classes {
                     self.settle(root, merged, reports);
                 }
                 Event::Alone(place, index, name) => {
-                    let (a, b) = (self.root(place), self.root(index));
+                    let (a, b) = (self.shortened(place), self.shortened(index));
                     if a == b {
                         continue;
                     }
@@ -200,7 +200,22 @@ impl Classes {
                 }
             }
         }
+        (0..self.parents.len()).for_each(|node| {
+            self.shortened(node);
+        });
         self.ask(draft, names);
+    }
+
+    /// The root of a node, to which all nodes on the way then point.
+    fn shortened(&mut self, node: usize) -> usize {
+        let root = self.root(node);
+        let mut at = node;
+        while at != root
+            && let Some(parent) = self.parents.get_mut(at)
+        {
+            at = std::mem::replace(parent, root);
+        }
+        root
     }
 
     /// A declared index in a query cuts no rule, but facts of the relation that it asks for must

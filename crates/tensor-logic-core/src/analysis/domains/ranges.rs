@@ -6,7 +6,7 @@
 //! over the domain of its class, or, where an index function of the recursion acts on the class,
 //! between the smallest and the largest constant that anybody writes or asks for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::classes::Mixed;
 use super::interval::{Solver, hull};
@@ -34,13 +34,15 @@ impl Inference<'_> {
             open.extend(self.open_indices(*id).into_iter().map(|index| (*id, index)));
         }
         let mut given = HashMap::new();
-        for id in &equations {
-            let mine: Vec<IndexId> = open.iter().filter(|(e, _)| e == id).map(|(_, index)| *index).collect();
+        for part in open.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((id, _)) = part.first() else { continue };
+            let mine = part.iter().map(|(_, index)| *index).collect();
             self.limit_by_reads(*id, mine, &own, &mut given);
         }
-        for (equation, index) in &open {
-            if !given.contains_key(index) {
-                self.range_without_reads(*equation, *index, &own, &open, &given);
+        let elsewhere = self.elsewhere(&open, &own, &given);
+        for (equation, index) in open {
+            if !given.contains_key(&index) {
+                self.range_without_reads(equation, index, &own, &elsewhere);
             }
         }
         self.parameter_places(&equations);
@@ -230,30 +232,14 @@ impl Inference<'_> {
         id: EquationId,
         index: IndexId,
         own: &HashSet<TensorId>,
-        open: &[(EquationId, IndexId)],
-        given: &HashMap<IndexId, Domain>,
+        elsewhere: &Elsewhere,
     ) {
         let class = self.classes.index(index);
         let recursive = !own.is_empty();
-        let mut others: Vec<(IndexId, &Domain)> = given
-            .iter()
-            .filter(|(other, _)| recursive && self.classes.index(**other) == class)
-            .map(|(other, domain)| (*other, domain))
-            .collect();
-        others.sort_by_key(|(other, _)| *other);
-        // Those say it that stand in the same places of the recursion: another index of the class may be limited by what
-        // does not concern this one (`H[t+1, i] = H[t, i] A[k-1] M[i, k]`).
-        let mine = self.places_within(id, index, own);
-        let beside = |other: IndexId| {
-            let equation = open.iter().find(|(_, open)| *open == other);
-            equation.is_some_and(|(id, _)| !self.places_within(*id, other, own).is_disjoint(&mine))
-        };
-        if others.iter().any(|(other, _)| beside(*other)) {
-            others.retain(|(other, _)| beside(*other));
-        }
-        // Of several ranges the smallest that all reads allow.
-        let met =
-            others.into_iter().map(|(_, domain)| domain.clone()).reduce(|met, other| intersect(&met, &other));
+        let places = self.places_within(id, index, own);
+        let places = places.iter().filter_map(|place| elsewhere.places.get(place).cloned());
+        let met = places.reduce(|met, other| intersect(&met, &other));
+        let met = met.or_else(|| elsewhere.classes.get(&class).cloned());
         if let Some(domain) = met {
             return self.set_range(index, domain);
         }
@@ -276,13 +262,38 @@ impl Inference<'_> {
         }
     }
 
+    /// What reads from outside give in a recursion. Of several ranges it is the smallest that all reads allow.
+    fn elsewhere(
+        &self,
+        open: &[(EquationId, IndexId)],
+        own: &HashSet<TensorId>,
+        given: &HashMap<IndexId, Domain>,
+    ) -> Elsewhere {
+        let mut elsewhere = Elsewhere::default();
+        if own.is_empty() {
+            return elsewhere;
+        }
+        let mut known: Vec<(EquationId, IndexId, &Domain)> =
+            open.iter().filter_map(|(id, index)| Some((*id, *index, given.get(index)?))).collect();
+        known.sort_by_key(|(_, index, _)| *index);
+        for (id, index, domain) in known {
+            let meet = |met: &mut Domain| *met = intersect(met, domain);
+            let class = elsewhere.classes.entry(self.classes.index(index));
+            class.and_modify(meet).or_insert_with(|| domain.clone());
+            for place in self.places_within(id, index, own) {
+                elsewhere.places.entry(place).and_modify(meet).or_insert_with(|| domain.clone());
+            }
+        }
+        elsewhere
+    }
+
     /// The places of the recursion's tensors in which an index stands alone.
     fn places_within(
         &self,
         id: EquationId,
         index: IndexId,
         own: &HashSet<TensorId>,
-    ) -> HashSet<(TensorId, usize)> {
+    ) -> BTreeSet<(TensorId, usize)> {
         let equation = self.draft.program.equation(id);
         let head = equation.head.iter().enumerate().filter(|(_, function)| function.alone() == Some(index));
         let head = head.map(|(place, _)| (equation.tensor, place));
@@ -452,6 +463,16 @@ impl Inference<'_> {
             self.set_range(copy, range.unwrap_or(Domain::size(0)));
         }
     }
+}
+
+/// The ranges that reads from outside give in a recursion.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    /// To the indices that stand alone in a place of its tensors. They come first: another index of the class may be limited by
+    /// what does not concern this one (`H[t+1, i] = H[t, i] A[k-1] M[i, k]`).
+    places: HashMap<(TensorId, usize), Domain>,
+    /// To all indices of a class.
+    classes: HashMap<usize, Domain>,
 }
 
 /// What reads say of an index.
