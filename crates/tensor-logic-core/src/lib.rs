@@ -11,7 +11,7 @@
 //! **Core form.** [`program`] is what an engine reads. [`show`] prints it as legal text again.
 //!
 //! **Seam.** [`engine`] is where values are asked for: of the interpreter of plain loops, which is the crate `tensor-logic-reference`,
-//! and of fast engines. The gradient of a program is a program ([`gradient`](mod@gradient)).
+//! and of fast engines.
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -20,7 +20,6 @@ pub struct Readme;
 
 mod analysis;
 mod core_form;
-pub mod gradient;
 mod seam;
 pub mod show;
 
@@ -30,5 +29,5 @@ pub use crate::analysis::{
 pub use crate::core_form::{
     carry, digits, divergence, linear, presence, program, rename, signs, value, walk, weighted, windows,
 };
-pub use crate::seam::{engine, profile, proof, start};
+pub use crate::seam::{engine, handed, profile, proof, room, start};
 pub use tensor_logic_syntax::{ast, draw, error, format, function, include, json, lex, parse};

@@ -1,4 +1,4 @@
-//! What engines are asked and answer: values, proofs, and what they did.
+//! What engines are asked and answer: values, proofs, what they did and what tensors take.
 
 // The order is that of reading.
 pub mod profile;
@@ -6,5 +6,9 @@ pub mod profile;
 pub mod engine;
 
 pub mod start;
+
+pub mod room;
+
+pub mod handed;
 
 pub mod proof;

@@ -17,6 +17,7 @@ use crate::bound::{Narrowed, narrowed};
 use crate::datalog::{self, Derived, Session, Take};
 use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
+use crate::handed::{data, with_data};
 use crate::profile::Profile;
 use crate::program::{Combine, Component, Given, Program, Role, Style, TensorId};
 use crate::weighted::{self, Asked, Weighted};
@@ -244,7 +245,7 @@ impl Auto {
         let derived = std::mem::take(&mut self.derived);
         let values = self.values(request, &inputs)?;
         self.derived = derived;
-        let given = |(id, value)| (id, datalog::data(program.tensor(id), value));
+        let given = |(id, value)| (id, data(program.tensor(id), value));
         let fed = with_data(program, inputs.into_iter().zip(values).map(given).collect());
         let mut session = Session::default();
         session.observe(self.observed.is_some());
@@ -293,24 +294,6 @@ pub(crate) fn evaluated_before(program: &Program, component: &Component) -> Opti
         && component.tensors.iter().all(boolean)
         && !program.needs(&inputs).iter().any(changes);
     suits.then_some(inputs)
-}
-
-/// The program with these relations as data.
-pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Vec<Given>>) -> Program {
-    let mut changed = program.clone();
-    for component in &mut changed.components {
-        component.tensors.retain(|id| !derived.contains_key(id));
-    }
-    changed.components.retain(|component| !component.tensors.is_empty());
-    for (id, given) in derived {
-        let Some(tensor) = changed.tensors.get_mut(id.0 as usize) else { continue };
-        tensor.given = given;
-        tensor.role = Role::Data;
-        for equation in changed.equations.iter_mut().filter(|equation| equation.tensor == id) {
-            equation.terms.clear();
-        }
-    }
-    changed
 }
 
 impl Engine for Auto {

@@ -114,7 +114,7 @@ type TakeAll<'a, T> =
     dyn Fn(&Database, &BTreeMap<RelationId, TensorId>, (TensorId, RelationId)) -> Result<T, Refusal> + 'a;
 
 use answer::value;
-pub(crate) use answer::{answered, data, given};
+pub(crate) use answer::{answered, given};
 pub(crate) use tried::for_rules;
 use tried::joined;
 
@@ -633,7 +633,7 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let least = matches!(tensor.combine, Combine::Min | Combine::Max)
         && (tensor.role == Role::Data || closed || !translate::multiplies(program, id));
     let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
-    let small = crate::kernels::volume(&tensor.sizes());
+    let small = crate::room::volume(&tensor.sizes());
     let given =
         matches!(tensor.role, Role::Data | Role::Computed) && small <= ELEMENTS && !tensor.places.is_empty();
     let element = places && given && (least || tensor.role == Role::Data) && tensor.kind != Kind::Count;

@@ -4,7 +4,7 @@
 //! [`Engine`](tensor_logic_core::engine::Engine), as the reference interpreter is.
 
 // The order is that of reading: what stands on kernels, the rules, and what chooses.
-pub mod fast;
+pub use tensor_logic_blocks as fast;
 
 pub mod datalog;
 
@@ -14,12 +14,8 @@ pub mod plan;
 
 mod bound;
 
-mod room;
-
 use tensor_logic_core::{
-    ast, digits, divergence, domains, engine, error, function, gradient, linear, presence, present, profile,
-    program, rename, start, value, walk, windows,
+    ast, digits, divergence, engine, error, function, handed, linear, profile, program, room, value,
 };
-use tensor_logic_kernels as kernels;
-use tensor_logic_reference as reference;
+use tensor_logic_rewrites::gradient;
 use tensor_logic_weighted as weighted;

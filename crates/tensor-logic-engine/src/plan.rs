@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::auto::{evaluated_before, from_the_top, with_data};
+use crate::auto::{evaluated_before, from_the_top};
 use crate::bound::{Narrowed, narrowed};
 use crate::datalog::{Session, for_rules};
 use crate::engine::Budget;
 use crate::error::Result;
 use crate::fast::Fast;
 use crate::gradient::adjoint;
+use crate::handed::with_data;
 use crate::profile::Profile;
 use crate::program::{Action, Component, Given, Kind, Program, Role, TensorId};
 use crate::weighted;

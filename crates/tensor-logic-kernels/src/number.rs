@@ -4,6 +4,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
+pub use tensor_logic_core::room::volume;
 
 use training::kernels::{Kernel, Real, on_large_pages, vectorised};
 
@@ -191,11 +192,6 @@ pub fn zeros<T: Number>(len: usize) -> Vec<T> {
     let mut zeros = vec![T::ZERO; len];
     on_large_pages(&mut zeros);
     zeros
-}
-
-/// The number of elements, saturating.
-pub fn volume(shape: &[usize]) -> usize {
-    shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
 }
 
 /// Row-major strides.

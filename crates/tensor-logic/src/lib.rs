@@ -61,5 +61,5 @@ pub use tensor_logic_weighted as weighted;
 /// The gradient of a program: `adjoint` is the program, `evaluate` its values.
 pub mod gradient {
     pub use crate::learning::evaluate;
-    pub use tensor_logic_core::gradient::{Adjoint, adjoint, guarded_adjoint};
+    pub use tensor_logic_rewrites::gradient::{Adjoint, adjoint, guarded_adjoint};
 }

@@ -27,6 +27,18 @@ pub fn too_wide(program: &Program, index: IndexId, left: Span) -> Refusal {
     Refusal::new(Code::TooLarge, left, message).help(help)
 }
 
+/// Whether relations become tables of bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// Where that is cheaper.
+    #[default]
+    Auto,
+    /// Only where nothing else is possible.
+    Dense,
+    /// Wherever it is possible.
+    Sparse,
+}
+
 /// The value of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {

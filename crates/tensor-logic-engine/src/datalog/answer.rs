@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast::Span;
-use crate::digits::{are_kept, halves};
+use crate::digits::are_kept;
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value, interrupted};
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::volume;
-use crate::program::{Columns, Combine, Facts, Given, Kind, Program, Style, Tensor, TensorId};
-use crate::room::{is_by_support, whole};
+use crate::handed::data;
+use crate::program::{Columns, Combine, Given, Kind, Program, Style, TensorId};
+use crate::room::{is_by_support, volume, whole};
 use crate::value::{Const, Domain, Tuple};
 use datarel::{Database, Failure, Relation, RelationId, sorting};
 
@@ -188,35 +188,6 @@ fn renumbered(mut ids: Vec<u32>, used: &[u32], codes: &[u32]) -> Vec<u32> {
 
 /// Ids of a column are looked up in a table of their range where that is at most so many times as long.
 const SPREAD: usize = 4;
-
-/// A value as data for another engine.
-pub(crate) fn data(tensor: &Tensor, value: Value) -> Vec<Given> {
-    let array = |values: Arc<[f64]>| Given::Array {
-        fixed: vec![None; tensor.places.len()],
-        shape: tensor.sizes(),
-        values,
-        span: tensor.span,
-    };
-    match value {
-        Value::Tuples(tuples) => {
-            let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
-            // A count that one number does not hold is given as two, which are added.
-            for (tuple, count) in tuples.tuples.iter().zip(&tuples.counts) {
-                halves(*count).into_iter().for_each(|half| facts.push(tuple, half, None));
-            }
-            if tuples.counts.is_empty() {
-                facts.count = tuples.tuples.len();
-                facts.constants = tuples.tuples.into_iter().flatten().collect();
-                facts.values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
-            }
-            vec![Given::Facts(Arc::new(facts))]
-        }
-        Value::Counts(counts) => {
-            [0, 1].map(|half| array(counts.iter().map(|count| halves(*count)[half]).collect())).into()
-        }
-        Value::Dense(values) => vec![array(values.doubles().as_slice().into())],
-    }
-}
 
 /// The elements of a square tensor, with what its tuples have put in their places.
 fn spread<T>(

@@ -2,8 +2,8 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    Array, Brackets, DomainExpr, DomainKind, Item, Number, PlaceKind, Reference, RightSide, Sign, Start,
-    Statement, StatementKind, TypeExpr,
+    Array, Brackets, DomainExpr, DomainKind, Item, Name, Number, PlaceKind, Reference, RightSide, Sign,
+    Start, Statement, StatementKind, Text, TypeExpr,
 };
 use crate::error::Refusal;
 use crate::lex::TokenKind;
@@ -278,13 +278,19 @@ impl Parser<'_> {
         Ok(StatementKind::Equation { head, sign, sign_span, right })
     }
 
-    /// `"a.csv" as values, header`
+    /// `"a.csv" as values, header`, `"m.safetensors" as "layers.0.weight"`
     fn file(&mut self) -> Parsed<RightSide> {
         let file = self.quoted();
         let mut options = Vec::new();
         if self.peek() == TokenKind::Small && self.text_of(self.span()) == "as" {
             self.advance();
-            options = self.list(|parser| parser.named(TokenKind::Small, "an option of the file"))?;
+            options = self.list(|parser| match parser.peek() {
+                TokenKind::Text => {
+                    let Text { value, span } = parser.quoted();
+                    Ok(Name { text: value, span })
+                }
+                _ => parser.named(TokenKind::Small, "an option of the file"),
+            })?;
         }
         Ok(RightSide::File { file, options })
     }
@@ -322,7 +328,7 @@ impl Parser<'_> {
 
 impl Reference {
     /// A bare name.
-    pub(super) fn bare(name: crate::ast::Name) -> Reference {
+    pub(super) fn bare(name: Name) -> Reference {
         Reference { span: name.span, name, brackets: Brackets::None, places: Vec::new() }
     }
 }

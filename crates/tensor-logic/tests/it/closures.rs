@@ -235,7 +235,7 @@ fn valued(random: &mut Stream) -> String {
     text
 }
 
-/// Rounds by what changes (`fast/recursion/deltas.rs`) and whole ones.
+/// Rounds by what changes (`recursion/deltas.rs` of `tensor-logic-blocks`) and whole ones.
 #[test]
 fn closures_that_ask_for_values_are_those_of_the_reference() {
     let first = seeded::test_seed();

@@ -256,6 +256,26 @@ fn safetensors_are_added_and_replaced() {
     assert!(safe::write(Some(b"no such file"), "W", &[], &[1.0], &mut Vec::new()).is_err());
 }
 
+/// Layers of other libraries have names with dots.
+#[test]
+fn safetensors_of_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = Vec::new();
+    safe::write(None, "layers.0.weight", &[2], &[1.0, 2.0], &mut bytes).unwrap();
+    std::fs::write(folder.path().join("m.safetensors"), bytes).unwrap();
+    let answer = |option: &str| {
+        let text = format!("W = \"m.safetensors\" as {option}\nW?\n");
+        let (_, said, objected) = common::command::tl(folder.path(), &["run", "-"], text.as_bytes());
+        said + &objected
+    };
+    assert_eq!(answer("\"layers.0.weight\""), "W?\n  [1.0, 2.0]\n");
+    assert!(
+        answer("\"layers.1.weight\"")
+            .contains("there is no tensor `layers.1.weight`; it holds layers.0.weight")
+    );
+    assert!(answer("layers").contains("there is no tensor `layers`"));
+}
+
 #[test]
 fn hostile_safetensors_are_refused() {
     let header = |text: &str, data: usize| {

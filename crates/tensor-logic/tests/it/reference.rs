@@ -76,6 +76,8 @@ fn what_the_code_cites_stands_on_the_page() {
         "../tensor-logic-reference/src",
         "../tensor-logic-kernels/src",
         "../tensor-logic-weighted/src",
+        "../tensor-logic-rewrites/src",
+        "../tensor-logic-blocks/src",
         "../tensor-logic-engine/src",
         "src",
         "tests",

@@ -10,7 +10,7 @@ use crate::ast::Span;
 use crate::engine::{Engine, Parameters};
 use crate::error::{Code, Refusal};
 use crate::program::{self, Minimize, Optimiser, Program, TensorId};
-use tensor_logic_core::gradient::are_all_listed;
+use tensor_logic_rewrites::gradient::are_all_listed;
 
 /// What moves the parameters.
 pub(super) struct Learner {
