@@ -2,12 +2,13 @@
 //! written by hand.
 //!
 //! A step is what training does: forward, gradient, clipping, optimiser; the last two are the same code on both sides.
-//! Both take turns in this process, on as many threads, and the median counts. Losses of every turn are compared. A
-//! case over one batch finds its plan remembered, as `@minimize` does; in a case over many batches each step brings
-//! another one, and reading, analysing and planning the program for it are part of the step, as in `xtask train`.
+//! Both take turns in this process, on as many threads, and the median of at least 15 turns counts. Losses of every turn
+//! are compared. A case over one batch finds its plan remembered, as `@minimize` does; in a case over many batches each
+//! step brings another one, and reading, analysing and planning the program for it are part of the step, as in
+//! `xtask train`.
 
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use linear_logic_rnn::learner::Learner as Cells;
@@ -31,8 +32,12 @@ use crate::learner::Learner as _;
 use crate::rnn::config::Config;
 use crate::written::{recurrent, transformer};
 
-/// Turns of each side that count; one more goes before them.
+/// Turns of each side that count, and the most of them where steps are short: of half a millisecond, 15 are over before
+/// either side goes at its pace. (Of many more the losses part by rounding alone.) One more goes before them.
 const TURNS: usize = 15;
+const MOST: usize = 200;
+/// So long turns beyond the least go on.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What is measured.
 struct Case {
@@ -91,7 +96,11 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
 fn measure(case: &Case) -> Result<(Spread, Spread)> {
     let Pair { mut ours, mut theirs } = (case.make)()?;
     let (mut own, mut others) = (Vec::new(), Vec::new());
-    for turn in 0..=TURNS {
+    let begun = Instant::now();
+    for turn in 0..=MOST {
+        if turn > TURNS && begun.elapsed() > PATIENCE {
+            break;
+        }
         let clock = Instant::now();
         let found = ours()?;
         let first = clock.elapsed();
