@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use training::kernels::{Kernel, vectorised};
 
 use super::array::{Along, Array, Typed, cut};
 use super::number::{Buffer, Number, Pool, volume};
@@ -144,10 +145,29 @@ impl Places {
     }
 }
 
+/// Fewer values are joined as they stand: to ask for the widest registers takes as long.
+const WIDE: usize = 64;
+
+struct Joined<'a, T, J> {
+    to: &'a mut [T],
+    values: &'a [T],
+    join: &'a J,
+}
+
+impl<T: Copy, J: Fn(&mut T, T)> Kernel for Joined<'_, T, J> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| (self.join)(slot, *value));
+    }
+}
+
 /// Joins values with as many slots in order.
 pub fn along<T: Number>(to: &mut [T], values: &[T], join: &(impl Fn(&mut T, T) + Sync)) {
-    let work = |(to, values): (&mut [T], &[T])| {
-        to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value));
+    let work = |(to, values): (&mut [T], &[T])| match to.len() {
+        ..WIDE => to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value)),
+        _ => vectorised(Joined { to, values, join }),
     };
     match shared(to.len(), TASK) {
         Some(task) => to.par_chunks_mut(task).zip(values.par_chunks(task)).for_each(work),

@@ -13,20 +13,22 @@ mod lanes;
 
 use lanes::Lanes;
 
+use smallvec::SmallVec;
+
 use crate::component::{Fixings, range_of};
 use crate::error::Result;
 use crate::kernels::{Array, Buffer, Number, Places, Pool, Precision, Recorded, along, together};
 use crate::program::{Combine, Equation, Expr, IndexId, Kind, Style, TensorId};
 use crate::store::machine::{Machine, Stored};
-use crate::store::records::{Input, Moved, Record, Target};
+use crate::store::records::{Fixed, Input, Moved, Record, Target};
 
 /// Fewer steps are done one by one, and at most so many are gone through at once.
 const STEPS: usize = 2;
 const MOST: usize = 1 << 12;
 /// Threads share steps of so many results.
 const STEP: usize = 1 << 14;
-/// No operation reads more arrays.
-const READS: usize = 16;
+/// What an operation reads: few arrays.
+type Sources<'a, T> = SmallVec<[&'a [T]; 4]>;
 
 /// How far steps were gone through.
 pub(crate) struct Gone {
@@ -133,24 +135,21 @@ impl Machine {
             if !fixings.fresh && adds_nothing(equation) {
                 continue;
             }
-            let fixed = |step: &i64| match place.get(step).map(Vec::as_slice) {
-                Some([fixed]) => match fixed.as_slice() {
+            let fixed = |found: &[Fixed]| match found {
+                [fixed] => match fixed.as_slice() {
                     [one] => Some(*one),
                     _ => None,
                 },
                 _ => None,
             };
-            let first = place.first_key_value().and_then(|(step, _)| fixed(step));
+            let first = place.first_key_value().and_then(|(_, found)| fixed(found));
             let ranged = first.and_then(|(index, _)| Some((index, range_of(place, index)?)));
             let record = ranged.and_then(|(index, range)| {
                 let known = self.records.known.remove(&(equation.node.number(), index));
                 known.unwrap_or_else(|| self.record(equation, index, range))
             });
             // A step of which another binding is asked has the position that no record covers.
-            let at = |step: &i64| match place.contains_key(step) {
-                true => Some(fixed(step).map_or(u32::MAX, |(_, at)| at)),
-                false => None,
-            };
+            let at = |step: &i64| place.get(step).map(|found| fixed(found).map_or(u32::MAX, |(_, at)| at));
             parts.push(Part {
                 equation,
                 index: ranged.map(|(index, _)| index),
@@ -254,8 +253,7 @@ impl Machine {
         for (own, member) in members.iter_mut().enumerate() {
             for part in &mut member.parts {
                 let Some(record) = &part.record else { continue };
-                let free =
-                    |moved: &Moved<Recorded>| moved.operation.is_free() && moved.sources.len() <= READS;
+                let free = |moved: &Moved<Recorded>| moved.operation.is_free();
                 if !record.operations.iter().all(free) {
                     return None;
                 }
@@ -390,17 +388,16 @@ impl<T: Number> Numbers<T> {
                 let begins =
                     || operation.begins.iter().map(|(begin, step)| begin.saturating_add_signed(step * moved));
                 let len = operation.operation.len();
-                let reads = slots.len() + usize::from(ordered.is_some());
                 let also = ordered.map(|at| self.ordered[at].as_slice());
                 if member.direct && at == last {
                     let Some((_, target)) = record.slices.first() else { return false };
                     let from = target.positions.offset.saturating_add_signed(target.step * moved);
                     // It does not read what it writes.
                     let sources = places.sources(slots, begins(), (own, &[]), also);
-                    operation.operation.run_on(&sources[..reads], &mut state[from..from + len], pool);
+                    operation.operation.run_on(&sources, &mut state[from..from + len], pool);
                 } else if let Some(to) = behind.first_mut() {
                     let sources = places.sources(slots, begins(), (own, state), also);
-                    operation.operation.run_on(&sources[..reads], &mut to[..len], pool);
+                    operation.operation.run_on(&sources, &mut to[..len], pool);
                 }
             }
             for ((_, source, doubt), slot) in record.suspects.iter().zip(&part.suspects) {
@@ -475,26 +472,25 @@ struct Others<'a, T> {
 
 impl<'a, T: Number> Others<'a, T> {
     /// What an operation reads, from where it begins on, and behind it what it is handed over besides.
+    #[inline(always)]
     fn sources(
         &self,
         slots: &[Slot],
         begins: impl Iterator<Item = usize>,
         (own, state): (usize, &'a [T]),
         also: Option<&'a [T]>,
-    ) -> [&'a [T]; READS] {
-        let mut sources: [&'a [T]; READS] = [&[]; READS];
-        if let Some((slot, also)) = sources.get_mut(slots.len()).zip(also) {
-            *slot = also;
-        }
-        for ((source, slot), begin) in sources.iter_mut().zip(slots).zip(begins) {
+    ) -> Sources<'a, T> {
+        let mut sources = Sources::new();
+        for (slot, begin) in slots.iter().zip(begins) {
             let values: &'a [T] = match slot {
                 Slot::State(at) if *at == own => state,
                 Slot::State(at) => &self.states[*at],
                 Slot::Outer(at) => &self.outer[*at],
                 Slot::Made(at) => &self.made[*at],
             };
-            *source = values.get(begin..).unwrap_or_default();
+            sources.push(values.get(begin..).unwrap_or_default());
         }
+        sources.extend(also);
         sources
     }
 }

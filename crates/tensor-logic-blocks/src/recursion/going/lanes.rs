@@ -10,10 +10,10 @@
 
 use rayon::prelude::*;
 
-use super::{Gone, Member, Numbers, Part, READS, Slot};
+use super::{Gone, Member, Numbers, Part, Slot, Sources};
 use crate::engine::Stop;
 use crate::error::Result;
-use crate::kernels::{Along, Number, Places, Pool, Recorded};
+use crate::kernels::{Along, Number, Places, Pool, Recorded, along};
 use crate::program::{Program, Role, TensorId};
 use crate::store::records::{Input, Moved, Target};
 use tensor_logic_core::ast::Span;
@@ -347,13 +347,15 @@ impl<T: Number> Lane<'_, T> {
                     let from = target.positions.offset.saturating_add_signed(target.step * moved) / slab;
                     // It does not read what it writes.
                     let mut state = std::mem::replace(&mut self.states[own], Rows::Passing(Vec::new()));
-                    let (sources, count) = self.sources(reads, (cut, moved), &self.made[first..], around);
-                    operation.run_on(&sources[..count], state.of_mut(from), around.pool);
+                    let sources = self.sources(reads, (cut, moved), &self.made[first..], around);
+                    operation.run_on(&sources, state.of_mut(from), around.pool);
+                    drop(sources);
                     self.states[own] = state;
                 } else {
                     let mut to = std::mem::take(&mut self.made[first + at]);
-                    let (sources, count) = self.sources(reads, (cut, moved), &self.made[first..], around);
-                    operation.run_on(&sources[..count], &mut to[..operation.len()], around.pool);
+                    let sources = self.sources(reads, (cut, moved), &self.made[first..], around);
+                    operation.run_on(&sources, &mut to[..operation.len()], around.pool);
+                    drop(sources);
                     self.made[first + at] = to;
                 }
             }
@@ -396,31 +398,31 @@ impl<T: Number> Lane<'_, T> {
                 let to = self.states[own].of_mut(from);
                 let len = record.operations[*at].operation.len() / lanes.rows * self.rows;
                 let values = &self.made[first + at][..len];
-                let assigns = std::mem::take(&mut fresh);
+                let places = places.as_ref().map(|(whole, rest)| match rest {
+                    Some(rest) if self.rows != lanes.each => rest,
+                    _ => whole,
+                });
                 // 0 added makes -0 a 0.
-                let join =
-                    |slot: &mut T, value: T| *slot = if assigns { value + T::ZERO } else { *slot + value };
-                match places {
-                    None => to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value)),
-                    Some((_, Some(rest))) if self.rows != lanes.each => rest.join(to, values, join),
-                    Some((whole, _)) => whole.join(to, values, join),
+                match std::mem::take(&mut fresh) {
+                    true => joined(places, to, values, |slot, value| *slot = value + T::ZERO),
+                    false => joined(places, to, values, |slot, value| *slot += value),
                 }
             }
         }
     }
 
-    /// What an operation reads, from where it begins on, and how many there are with what it is handed over besides.
+    /// What an operation reads, from where it begins on, and behind it what it is handed over besides.
+    #[inline(always)]
     fn sources<'s>(
         &'s self,
         (moved_by, slots, ordered): (&Moved<Recorded>, &[Slot], Option<usize>),
         (cut, moved): (&Cut, isize),
         made: &'s [Vec<T>],
         around: &Around<'s, T>,
-    ) -> ([&'s [T]; READS], usize) {
-        let mut sources: [&'s [T]; READS] = [&[]; READS];
+    ) -> Sources<'s, T> {
+        let mut sources = Sources::new();
         let begins = moved_by.begins.iter().map(|(begin, step)| begin.saturating_add_signed(step * moved));
-        let reads = slots.iter().zip(begins).zip(&cut.along);
-        for (source, ((slot, begin), along)) in sources.iter_mut().zip(reads) {
+        for ((slot, begin), along) in slots.iter().zip(begins).zip(&cut.along) {
             let (values, begin): (&'s [T], usize) = match slot {
                 Slot::State(at) => {
                     let slab = around.lanes.rows * around.lanes.widths[*at];
@@ -429,15 +431,22 @@ impl<T: Number> Lane<'_, T> {
                 Slot::Outer(at) => (&around.outer[*at], begin + along.step * self.first),
                 Slot::Made(at) => (&made[*at], begin),
             };
-            *source = values.get(begin..).unwrap_or_default();
+            sources.push(values.get(begin..).unwrap_or_default());
         }
-        let mut count = slots.len();
         // In order stands all of what is read, and not what belongs to these rows.
         let ordered = ordered.filter(|_| cut.along.get(1).is_some_and(|along| along.step == 0));
-        if let Some((slot, at)) = sources.get_mut(count).zip(ordered) {
-            *slot = &around.ordered[at];
-            count += 1;
+        sources.extend(ordered.map(|at| around.ordered[at].as_slice()));
+        sources
+    }
+}
+
+/// Joins values with the slots at their places, or in order.
+fn joined<T: Number>(places: Option<&Places>, to: &mut [T], values: &[T], join: impl Fn(&mut T, T) + Sync) {
+    match places {
+        None => {
+            let len = to.len().min(values.len());
+            along(&mut to[..len], &values[..len], &join);
         }
-        (sources, count)
+        Some(places) => places.join(to, values, join),
     }
 }
