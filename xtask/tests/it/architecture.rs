@@ -119,6 +119,24 @@ fn packages_are_alike() {
     }
 }
 
+/// A crate of the equation language that grows beyond this is taken apart: nobody finds their way in a larger one.
+#[test]
+fn no_crate_of_the_equation_language_is_large() {
+    let mut counted = 0;
+    for p in packages() {
+        let name = p["name"].as_str().unwrap();
+        if !name.starts_with("tensor-logic") && !name.starts_with("datarel") {
+            continue;
+        }
+        let mut files = Vec::new();
+        sources(&Path::new(p["manifest_path"].as_str().unwrap()).parent().unwrap().join("src"), &mut files);
+        let lines: usize = files.iter().map(|f| std::fs::read_to_string(f).unwrap().lines().count()).sum();
+        assert!(lines < 20_000, "{name} has {lines} lines");
+        counted += usize::from(lines > 100);
+    }
+    assert!(counted >= 10, "only {counted} crates were read");
+}
+
 #[test]
 fn theories_know_no_candle() {
     for name in ["fol", "linear-logic", "seeded"] {
