@@ -14,6 +14,9 @@ const TOKENS: [usize; 3] = [8, 32, 128];
 /// How many times faster than PyNeuraLogic it is to be.
 const GOALS: [f64; 3] = [10.0, 30.0, 300.0];
 const RUNS: usize = 31;
+/// So often ours is evaluated and takes a step, for so many tokens: a third of a second, of which the second half counts, as of
+/// the three seconds of the peer. (31 steps of 16 µs are over before a processor goes at its pace.)
+const TURNS: [usize; 3] = [20_000, 10_000, 1000];
 const WIDTHS: [(&str, usize, usize); 7] = [
     ("Wq", 16, 16),
     ("Wk", 16, 16),
@@ -78,7 +81,7 @@ fn text(given: &Json, tokens: usize, form: &str, steps: usize) -> String {
 /// Measures it, beside PyNeuraLogic where there is one.
 pub(super) fn items(peers: Option<(&str, &Path)>, mut say: impl FnMut(String)) -> Result<Vec<Json>> {
     let mut items = Vec::new();
-    for (tokens, goal) in TOKENS.into_iter().zip(GOALS) {
+    for ((tokens, goal), turns) in TOKENS.into_iter().zip(GOALS).zip(TURNS) {
         let given = given(tokens);
         let theirs = peers.map(|(python, folder)| {
             let file = tempfile::NamedTempFile::new()?;
@@ -90,8 +93,8 @@ pub(super) fn items(peers: Option<(&str, &Path)>, mut say: impl FnMut(String)) -
         let dense = by_hand::measured(&given, RATE.parse()?, RUNS)?;
         for (form, rules) in FORMS {
             let name = format!("encoder-{tokens} as {form}");
-            let (line, item) =
-                measured(&name, [1, RUNS + 1].map(|n| text(&given, tokens, rules, n)), &theirs, &dense)?;
+            let texts = [1, turns].map(|steps| text(&given, tokens, rules, steps));
+            let (line, item) = measured(&name, texts, turns, &theirs, &dense)?;
             say(line + &format!(" (goal {goal})\n"));
             items.push(item);
         }
@@ -103,15 +106,17 @@ pub(super) fn items(peers: Option<(&str, &Path)>, mut say: impl FnMut(String)) -
 fn measured(
     name: &str,
     [one, many]: [String; 2],
+    turns: usize,
     theirs: &Option<Json>,
     dense: &Dense,
 ) -> Result<(String, Json)> {
     let one = learned(&analysed(&one)?)?;
     let program = analysed(&many)?;
     let start = tensor_logic::start::all_start_values(&program);
-    let (evaluate, value) = evaluated(&program, "Total", &start, RUNS)?;
+    let (evaluate, value) = evaluated(&program, "Total", &start, turns)?;
     let (_, after) = evaluated(&program, "Total", &one.parameters, 1)?;
-    let step = median(learned(&program)?.seconds);
+    let mut seconds = learned(&program)?.seconds;
+    let step = median(seconds.split_off(seconds.len() / 2));
     let mut line = format!("{name:24} evaluates in {:.3} ms, a step {:.3} ms", evaluate * 1e3, step * 1e3);
     let mut item = json!({ "name": name, "evaluate_s": evaluate, "step_s": step, "value": value });
     ensure!(value != after, "the step moves nothing");
